@@ -1,0 +1,185 @@
+/* Claims: nodes kept free for a job that has waited too long, so that small jobs which always fit
+ * somewhere cannot starve a large one, nor take the share of a tenant with large ones.  The tenant
+ * that is next by its share goes first, with its oldest such job, one job for each tenant at a time.
+ * A node is kept for one job; what runs on it runs on. */
+#include "core/state.h"
+
+#define CHECK_EVERY_MS (60 * INT64_C(1000))
+#define FAILS_MAX 16 /* jobs looked at in one check whose machines are down or kept already */
+
+static void release(struct core *c, struct claim *cl)
+{
+    shares_keep(&c->shares, c->queue.job[cl->job].leaf, -cl->cost_milli);
+    for (uint32_t i = 0; i < cl->n; i++)
+        cluster_set_claim(&c->cluster, cl->node[i], NONE);
+    free(cl->node);
+}
+
+void claims_drop(struct core *c, uint32_t job)
+{
+    if (!c->queue.job[job].has_claim)
+        return;
+    c->queue.job[job].has_claim = false;
+    for (uint32_t i = 0; i < c->claims; i++)
+        if (c->claim[i].job == job) {
+            release(c, &c->claim[i]);
+            memmove(c->claim + i, c->claim + i + 1, (c->claims - i - 1) * sizeof *c->claim);
+            c->claims--;
+            return;
+        }
+}
+
+/* Waits for room, and has waited too long.  Asked of the state as it is, not of what the last try
+ * found: a pass that tried fewer groups must come to the same claims. */
+static bool is_overdue(const struct core *c, uint32_t group, int64_t now_ms)
+{
+    const struct group *g = &c->queue.group[group];
+    enum resource which;
+    if (g->n == 0 || g->todo)
+        return false;
+    const struct job *j = &c->queue.job[g->first];
+    struct amounts a = core_amounts(c, &c->shapes.at[g->shape].request);
+    return now_ms - j->submit_ms >= c->policy.claim_after_ms && !j->has_claim &&
+           shares_over_limit(&c->shares, g->leaf, &a, &which) == NONE;
+}
+
+static bool group_older(const struct core *c, uint32_t a, uint32_t b)
+{
+    return c->queue.job[c->queue.group[a].first].id < c->queue.job[c->queue.group[b].first].id;
+}
+
+/* Of the shares below `parent` that have an overdue group, the one that is next by its share. */
+static uint32_t next_share(struct core *c, uint32_t parent, const uint32_t *oldest, int64_t now_ms)
+{
+    uint32_t best = NONE;
+    for (uint32_t i = 0; i < c->shares.n; i++) {
+        if (c->shares.at[i].parent != parent || oldest[i] == NONE)
+            continue;
+        share_set_key(&c->shares, i, now_ms);
+        if (best == NONE || share_before(&c->shares, i, best))
+            best = i;
+    }
+    return best;
+}
+
+/* The overdue group that is next in the order of the policy, leaving out those marked in `tried`. */
+static uint32_t next_overdue(struct core *c, const uint8_t *tried, int64_t now_ms)
+{
+    AUTO(free_p) uint32_t *oldest = xcalloc(c->shares.n, sizeof *oldest);
+    memset(oldest, 0xFF, c->shares.n * sizeof *oldest); /* NONE */
+    for (uint32_t g = 0; g < c->queue.groups; g++)
+        if (!tried[g] && is_overdue(c, g, now_ms))
+            for (uint32_t i = c->queue.group[g].leaf; i != NONE; i = c->shares.at[i].parent)
+                if (oldest[i] == NONE || group_older(c, g, oldest[i]))
+                    oldest[i] = g;
+    if (oldest[SHARE_ROOT] == NONE)
+        return NONE;
+    uint32_t share = SHARE_ROOT;
+    while (!c->shares.at[share].is_user)
+        share = next_share(c, share, oldest, now_ms);
+    return oldest[share];
+}
+
+struct offer {
+    uint32_t node, k, busy; /* replicas on the idle node; GPU thousandths in use now */
+};
+
+static int few_nodes_first(const void *pa, const void *pb)
+{
+    const struct offer *a = pa, *b = pb;
+    if (a->k != b->k)
+        return a->k > b->k ? -1 : 1;
+    if (a->busy != b->busy)
+        return a->busy < b->busy ? -1 : 1;
+    return a->node < b->node ? -1 : 1;
+}
+
+static int soonest_first(const void *pa, const void *pb)
+{
+    const struct offer *a = pa, *b = pb;
+    if (a->busy != b->busy)
+        return a->busy < b->busy ? -1 : 1;
+    return few_nodes_first(pa, pb);
+}
+
+/* What each node could give once it is idle; with `net_switch` only those behind it. */
+static uint32_t gather(const struct core *c, const struct request *r, uint32_t net_switch,
+                       struct offer *out)
+{
+    const struct cluster *cl = &c->cluster;
+    uint32_t n = 0, max = r->layout == LAYOUT_SPREAD ? 1 : r->replicas;
+    for (uint32_t i = 0; i < cl->nodes; i++) {
+        const struct node *nd = &cl->node[i];
+        const struct kind *k = &cl->kind[nd->kind];
+        if (nd->state != NODE_UP || nd->claim != NONE ||
+            (net_switch != NONE && nd->net_switch != net_switch))
+            continue;
+        struct room idle = kind_room(k);
+        uint32_t fits = room_replicas(k, &idle, r, max), busy = 0;
+        if (fits == 0 || (r->scope == SCOPE_NODE && fits < r->replicas))
+            continue;
+        for (int g = 0; g < k->gpus; g++)
+            busy += GPU_MILLI - nd->room.gpu[g];
+        out[n++] = (struct offer){ i, fits, busy };
+    }
+    return n;
+}
+
+/* How many of the sorted offers are needed; 0 when all are not enough. */
+static uint32_t enough(const struct offer *o, uint32_t n, uint32_t replicas)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if ((sum += o[i].k) >= replicas)
+            return i + 1;
+    return 0;
+}
+
+static uint32_t choose(const struct core *c, const struct request *r, struct offer *o)
+{
+    uint32_t switches = r->scope == SCOPE_SWITCH ? (uint32_t)c->cluster.switches.n : 0;
+    for (uint32_t s = 0; s < MAX(switches, 1u); s++) {
+        uint32_t n = gather(c, r, switches ? s : NONE, o);
+        qsort(o, n, sizeof *o, r->layout == LAYOUT_FEWEST ? few_nodes_first : soonest_first);
+        uint32_t need = enough(o, n, r->replicas);
+        if (need)
+            return need;
+    }
+    return 0;
+}
+
+static bool make_one(struct core *c, uint32_t job)
+{
+    const struct request *r = &c->shapes.at[c->queue.job[job].shape].request;
+    AUTO(free_p) struct offer *o = xcalloc(c->cluster.nodes + 1, sizeof *o);
+    uint32_t n = choose(c, r, o);
+    if (n == 0)
+        return false;
+    vec_grow(c->claim, c->claims, c->claim_cap);
+    struct claim *cl = &c->claim[c->claims++];
+    *cl = (struct claim){ .job = job, .node = xcalloc(n, sizeof *cl->node), .n = n };
+    cl->cost_milli = core_next_cost_milli(c, r);
+    shares_keep(&c->shares, c->queue.job[job].leaf, cl->cost_milli);
+    for (uint32_t i = 0; i < n; i++) {
+        cl->node[i] = o[i].node;
+        cluster_set_claim(&c->cluster, o[i].node, job);
+    }
+    c->queue.job[job].has_claim = true;
+    return true;
+}
+
+void claims_make(struct core *c, int64_t now_ms)
+{
+    if (now_ms < c->claim_check_ms || c->claims >= (uint64_t)c->policy.claims_max)
+        return;
+    c->claim_check_ms = now_ms + CHECK_EVERY_MS;
+    shares_set_levels(&c->shares, now_ms);
+    AUTO(free_p) uint8_t *tried = xcalloc(c->queue.groups + 1, 1);
+    for (int fails = 0; fails < FAILS_MAX && c->claims < (uint64_t)c->policy.claims_max;) {
+        uint32_t group = next_overdue(c, tried, now_ms);
+        if (group == NONE)
+            return;
+        tried[group] = 1;
+        fails += !make_one(c, c->queue.group[group].first);
+    }
+}

@@ -1,0 +1,441 @@
+#include "core/cluster.h"
+
+#include <stdio.h>
+
+void cluster_init(struct cluster *c)
+{
+    *c = (struct cluster){ .cell_free = NONE };
+    for (int m = 0; m < MODELS_MAX; m++)
+        c->model_cost_milli[m] = 1000;
+}
+
+void cluster_free(struct cluster *c)
+{
+    for (uint32_t k = 0; k < c->kinds; k++)
+        for (int r = 0; r <= GPUS_PER_NODE_MAX; r++)
+            free(c->kind[k].row[r].cell);
+    for (uint32_t i = 0; i < c->cells; i++)
+        free(c->cell[i].node);
+    for (uint32_t i = 0; i < c->nodes; i++)
+        free(c->node[i].name);
+    free(c->kind);
+    free(c->cell);
+    free(c->node);
+    for (uint32_t i = 0; i < c->switches.n; i++)
+        free(c->net_switch[i].node);
+    free(c->net_switch);
+    free(c->freed);
+    map_free(&c->cell_by_hash);
+    names_free(&c->models);
+    names_free(&c->switches);
+    names_free(&c->node_names);
+}
+
+/* ---- cells ---- */
+
+/* Sorted inside each link group, most free first: equal nodes get equal rooms. */
+static struct room canonical(const struct kind *k, const struct room *m)
+{
+    struct room out = *m;
+    for (int g = 1; g < k->gpus; g++) {
+        uint16_t v = out.gpu[g];
+        int to = g;
+        for (int h = g - 1; h >= 0; h--) {
+            if (k->link[h] != k->link[g])
+                continue;
+            if (out.gpu[h] >= v)
+                break;
+            out.gpu[to] = out.gpu[h];
+            to = h;
+        }
+        out.gpu[to] = v;
+    }
+    return out;
+}
+
+static uint64_t room_hash(uint32_t kind, const struct room *m)
+{
+    uint64_t h = 0x9E3779B97F4A7C15ull * (kind + 1), w;
+    for (size_t at = 0; at < sizeof *m; at += sizeof w) {
+        memcpy(&w, (const char *)m + at, sizeof w);
+        h = (h ^ w) * 0xBF58476D1CE4E5B9ull;
+        h ^= h >> 29;
+    }
+    return h;
+}
+_Static_assert(sizeof(struct room) % sizeof(uint64_t) == 0, "a room is hashed in words");
+
+static void row_add(struct cluster *c, uint32_t cell)
+{
+    struct cell *ce = &c->cell[cell];
+    struct row *r = &c->kind[ce->kind].row[ce->whole];
+    vec_grow(r->cell, r->n, r->cap);
+    ce->place = r->n;
+    r->cell[r->n++] = cell;
+}
+
+static void row_remove(struct cluster *c, uint32_t cell)
+{
+    struct cell *ce = &c->cell[cell];
+    struct row *r = &c->kind[ce->kind].row[ce->whole];
+    uint32_t last = r->cell[--r->n];
+    r->cell[ce->place] = last;
+    c->cell[last].place = ce->place;
+}
+
+static uint32_t cell_new(struct cluster *c)
+{
+    uint32_t i = c->cell_free;
+    if (i != NONE) {
+        c->cell_free = c->cell[i].next;
+        return i;
+    }
+    vec_grow(c->cell, c->cells, c->cell_cap);
+    c->cell[c->cells] = (struct cell){ 0 };
+    return c->cells++;
+}
+
+static uint32_t cell_of(struct cluster *c, uint32_t kind, const struct room *exact)
+{
+    const struct kind *k = &c->kind[kind];
+    struct room m = canonical(k, exact);
+    uint64_t hash = room_hash(kind, &m), hit = NONE;
+    uint32_t first = map_get(&c->cell_by_hash, hash, &hit) ? (uint32_t)hit : NONE;
+    for (uint32_t i = first; i != NONE; i = c->cell[i].next)
+        if (c->cell[i].kind == kind && memcmp(&c->cell[i].room, &m, sizeof m) == 0)
+            return i;
+    uint32_t i = cell_new(c);
+    struct cell *ce = &c->cell[i];
+    *ce = (struct cell){ .room = m, .kind = kind, .next = first, .node = ce->node, .cap = ce->cap };
+    for (int g = 0; g < k->gpus; g++) {
+        ce->gpu_free = (uint16_t)(ce->gpu_free + m.gpu[g]);
+        if (m.gpu[g] == GPU_MILLI)
+            ce->whole++;
+        else if (m.gpu[g] > ce->best_part)
+            ce->best_part = m.gpu[g];
+    }
+    map_set(&c->cell_by_hash, hash, i);
+    row_add(c, i);
+    c->cells_live++;
+    return i;
+}
+
+static void cell_drop(struct cluster *c, uint32_t cell)
+{
+    struct cell *ce = &c->cell[cell];
+    uint64_t hash = room_hash(ce->kind, &ce->room), hit = NONE;
+    map_get(&c->cell_by_hash, hash, &hit);
+    if (hit == cell && ce->next == NONE) {
+        map_remove(&c->cell_by_hash, hash);
+    } else if (hit == cell) {
+        map_set(&c->cell_by_hash, hash, ce->next);
+    } else {
+        uint32_t i = (uint32_t)hit;
+        while (c->cell[i].next != cell)
+            i = c->cell[i].next;
+        c->cell[i].next = ce->next;
+    }
+    row_remove(c, cell);
+    ce->next = c->cell_free;
+    c->cell_free = cell;
+    c->cells_live--;
+}
+
+/* The lowest node number is last, where it is taken from. */
+static uint32_t cell_search(const struct cell *ce, uint32_t node)
+{
+    uint32_t lo = 0, hi = ce->n;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (ce->node[mid] > node)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+static bool node_is_offered(const struct node *n)
+{
+    return n->state == NODE_UP && n->claim == NONE;
+}
+
+static void node_leave_cell(struct cluster *c, uint32_t node)
+{
+    uint32_t cell = c->node[node].cell;
+    if (cell == NONE)
+        return;
+    struct cell *ce = &c->cell[cell];
+    uint32_t at = cell_search(ce, node);
+    memmove(ce->node + at, ce->node + at + 1, (ce->n - at - 1) * sizeof *ce->node);
+    c->node[node].cell = NONE;
+    c->kind[ce->kind].whole -= ce->whole;
+    if (c->node[node].net_switch != NONE)
+        c->net_switch[c->node[node].net_switch].whole -= ce->whole;
+    if (--ce->n == 0)
+        cell_drop(c, cell);
+}
+
+static void node_enter_cell(struct cluster *c, uint32_t node)
+{
+    struct node *n = &c->node[node];
+    if (!node_is_offered(n))
+        return;
+    n->cell = cell_of(c, n->kind, &n->room);
+    struct cell *ce = &c->cell[n->cell];
+    uint32_t at = cell_search(ce, node);
+    vec_grow(ce->node, ce->n, ce->cap);
+    memmove(ce->node + at + 1, ce->node + at, (ce->n - at) * sizeof *ce->node);
+    ce->node[at] = node;
+    ce->n++;
+    c->kind[n->kind].whole += ce->whole;
+    if (n->net_switch != NONE)
+        c->net_switch[n->net_switch].whole += ce->whole;
+}
+
+static void node_mark_freed(struct cluster *c, uint32_t node)
+{
+    if (c->node[node].freed)
+        return;
+    c->node[node].freed = true;
+    vec_grow(c->freed, c->freed_n, c->freed_cap);
+    c->freed[c->freed_n++] = node;
+}
+
+void cluster_forget_freed(struct cluster *c)
+{
+    for (uint32_t i = 0; i < c->freed_n; i++)
+        c->node[c->freed[i]].freed = false;
+    c->freed_n = 0;
+}
+
+/* ---- nodes ---- */
+
+static uint64_t room_gpu_milli(const struct room *m)
+{
+    uint64_t sum = 0;
+    for (int g = 0; g < GPUS_PER_NODE_MAX; g++)
+        sum += m->gpu[g];
+    return sum;
+}
+
+/* The cluster's totals count the nodes that are up. */
+static void count_node(struct cluster *c, const struct node *n, bool add)
+{
+    const struct kind *k = &c->kind[n->kind];
+    const uint64_t total[] = { (uint64_t)k->gpus * GPU_MILLI, k->cpu_milli, k->mem_mib };
+    const uint64_t room[] = { room_gpu_milli(&n->room), n->room.cpu_milli, n->room.mem_mib };
+    if (n->state != NODE_UP)
+        return;
+    for (size_t r = 0; r < ARRAY_LEN(total); r++) {
+        c->total.of[r] = add ? c->total.of[r] + total[r] : c->total.of[r] - total[r];
+        c->free.of[r] = add ? c->free.of[r] + room[r] : c->free.of[r] - room[r];
+    }
+}
+
+static uint32_t kind_of(struct cluster *c, const struct event_node *n, uint32_t model)
+{
+    struct kind want = { .model = model,
+                         .gpu_mem_mib = n->gpu_mem_mib,
+                         .cpu_milli = n->cpu_milli,
+                         .mem_mib = n->mem_mib,
+                         .gpus = (uint8_t)n->gpus,
+                         .links = 1 };
+    for (uint32_t g = 0; g < n->gpus; g++) {
+        want.link[g] = n->link[g];
+        if (n->link[g] >= want.links)
+            want.links = (uint8_t)(n->link[g] + 1);
+    }
+    for (uint32_t i = 0; i < c->kinds; i++) {
+        const struct kind *k = &c->kind[i];
+        if (k->model == want.model && k->gpu_mem_mib == want.gpu_mem_mib &&
+            k->cpu_milli == want.cpu_milli && k->mem_mib == want.mem_mib && k->gpus == want.gpus &&
+            memcmp(k->link, want.link, sizeof want.link) == 0)
+            return i;
+    }
+    vec_grow(c->kind, c->kinds, c->kind_cap);
+    c->kind[c->kinds] = want;
+    c->version++;
+    return c->kinds++;
+}
+
+static int check_node(const struct cluster *c, const struct event_node *n, struct err *e)
+{
+    if (n->name.n == 0 || n->name.n > NAME_MAX_BYTES)
+        return err_set(e, ERR_INVALID, "a node needs a name of 1 to %d bytes", NAME_MAX_BYTES);
+    if (n->gpus > GPUS_PER_NODE_MAX)
+        return err_set(e, ERR_INVALID, "node '%.*s': %u GPUs; at most %d are supported",
+                       STR_ARG(n->name), n->gpus, GPUS_PER_NODE_MAX);
+    if (n->gpus && n->model.n == 0)
+        return err_set(e, ERR_INVALID, "node '%.*s' has GPUs but no GPU model", STR_ARG(n->name));
+    for (uint32_t g = 0; g < n->gpus; g++)
+        if (n->link[g] >= n->gpus)
+            return err_set(e, ERR_INVALID,
+                           "node '%.*s': link group %u of GPU %u; groups are numbered from 0",
+                           STR_ARG(n->name), n->link[g], g);
+    if (names_find(&c->node_names, n->name) != NAME_NONE) {
+        err_set(e, ERR_CONFLICT, "node '%.*s' is enrolled already", STR_ARG(n->name));
+        return err_hint(e, "give each machine its own name");
+    }
+    if (n->gpus && c->models.n >= MODELS_MAX && names_find(&c->models, n->model) == NAME_NONE)
+        return err_set(e, ERR_TOO_LARGE, "node '%.*s': more than %d GPU models in one cluster",
+                       STR_ARG(n->name), MODELS_MAX);
+    return 0;
+}
+
+static uint32_t switch_of(struct cluster *c, struct str name, uint32_t node)
+{
+    if (name.n == 0)
+        return NONE;
+    uint32_t i = names_find(&c->switches, name);
+    if (i == NAME_NONE) {
+        vec_grow(c->net_switch, c->switches.n, c->net_switch_cap);
+        i = names_intern(&c->switches, name);
+        c->net_switch[i] = (struct net_switch){ 0 };
+    }
+    struct net_switch *sw = &c->net_switch[i];
+    vec_grow(sw->node, sw->n, sw->cap);
+    sw->node[sw->n++] = node;
+    return i;
+}
+
+int cluster_add_node(struct cluster *c, const struct event_node *n, struct err *e)
+{
+    if (check_node(c, n, e) < 0)
+        return -1;
+    uint32_t i = names_intern(&c->node_names, n->name);
+    vec_grow(c->node, c->nodes, c->node_cap);
+    c->nodes++;
+    uint32_t model = n->gpus ? names_intern(&c->models, n->model) : 0;
+    struct node *nd = &c->node[i];
+    *nd = (struct node){
+        .name = xcalloc(1, n->name.n + 1), .cell = NONE, .claim = NONE, .state = NODE_UP
+    };
+    memcpy(nd->name, n->name.p, n->name.n);
+    nd->net_switch = switch_of(c, n->net_switch, i);
+    nd->kind = kind_of(c, n, model);
+    c->kind[nd->kind].nodes++;
+    nd->room = kind_room(&c->kind[nd->kind]);
+    count_node(c, nd, true);
+    node_enter_cell(c, i);
+    node_mark_freed(c, i);
+    return 0;
+}
+
+int cluster_set_model(struct cluster *c, const struct event_model *m, struct err *e)
+{
+    uint32_t i = names_find(&c->models, m->name);
+    if (i == NAME_NONE && c->models.n >= MODELS_MAX)
+        return err_set(e, ERR_TOO_LARGE, "more than %d GPU models in one cluster", MODELS_MAX);
+    i = names_intern(&c->models, m->name);
+    c->model_cost_milli[i] = m->cost_milli;
+    return 0;
+}
+
+void cluster_set_state(struct cluster *c, uint32_t node, enum node_state state)
+{
+    struct node *n = &c->node[node];
+    node_leave_cell(c, node);
+    count_node(c, n, false);
+    n->state = (uint8_t)state;
+    count_node(c, n, true);
+    node_enter_cell(c, node);
+    node_mark_freed(c, node);
+}
+
+void cluster_set_claim(struct cluster *c, uint32_t node, uint32_t job)
+{
+    node_leave_cell(c, node);
+    c->node[node].claim = job;
+    node_enter_cell(c, node);
+    if (job == NONE)
+        node_mark_freed(c, node);
+}
+
+int cluster_parse_models(const struct cluster *c, struct str list, uint64_t *out_bits,
+                         struct err *e)
+{
+    uint64_t bits = 0;
+    while (list.n) {
+        struct str one;
+        str_cut(list, '|', &one, &list);
+        uint32_t m = names_find(&c->models, str_trim(one));
+        if (m == NAME_NONE) {
+            err_set(e, ERR_INVALID, "no node has a GPU of model '%.*s'", STR_ARG(one));
+            char known[160] = "";
+            size_t at = 0;
+            for (uint32_t i = 0; i < c->models.n && at < sizeof known - 1; i++)
+                at += (size_t)snprintf(known + at, sizeof known - at, "%s%s", i ? ", " : "",
+                                       names_get(&c->models, i));
+            return err_hint(e, "known models: %s", known);
+        }
+        bits |= UINT64_C(1) << m;
+    }
+    *out_bits = bits;
+    return 0;
+}
+
+/* ---- taking and giving back ---- */
+
+bool cluster_has_room(const struct cluster *c, const struct request *r, const struct slot *s,
+                      uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (s[i].node >= c->nodes || (i && s[i].node < s[i - 1].node))
+            return false; /* slots of one node stand together, in order of nodes */
+        const struct node *nd = &c->node[s[i].node];
+        struct room m = nd->room;
+        for (uint32_t j = i; j < n && s[j].node == s[i].node; j++) {
+            if (m.cpu_milli < r->cpu_milli || m.mem_mib < r->mem_mib)
+                return false;
+            for (uint32_t left = s[j].gpu_mask; left; left &= left - 1)
+                if (m.gpu[__builtin_ctz(left)] < s[j].milli)
+                    return false;
+            room_take(&m, r, s[j].gpu_mask, s[j].milli);
+        }
+    }
+    return true;
+}
+
+static void change(struct cluster *c, const struct request *r, const struct slot *s, uint32_t n,
+                   bool take)
+{
+    for (uint32_t i = 0; i < n;) {
+        uint32_t node = s[i].node;
+        struct node *nd = &c->node[node];
+        node_leave_cell(c, node);
+        count_node(c, nd, false);
+        for (; i < n && s[i].node == node; i++) {
+            if (take)
+                room_take(&nd->room, r, s[i].gpu_mask, s[i].milli);
+            else
+                room_give(&nd->room, r, s[i].gpu_mask, s[i].milli);
+        }
+        count_node(c, nd, true);
+        node_enter_cell(c, node);
+        if (!take)
+            node_mark_freed(c, node);
+    }
+}
+
+void cluster_take(struct cluster *c, const struct request *r, const struct slot *s, uint32_t n)
+{
+    change(c, r, s, n, true);
+}
+
+void cluster_give(struct cluster *c, const struct request *r, const struct slot *s, uint32_t n)
+{
+    change(c, r, s, n, false);
+}
+
+int64_t cluster_cost_milli(const struct cluster *c, const struct request *r, const struct slot *s,
+                           uint32_t n, int64_t cpu_cost_milli)
+{
+    int64_t gpu_cost = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t held = (uint64_t)__builtin_popcount(s[i].gpu_mask) * s[i].milli;
+        uint32_t model = c->kind[c->node[s[i].node].kind].model;
+        gpu_cost += (int64_t)(held * c->model_cost_milli[model] / 1000);
+    }
+    return gpu_cost + (int64_t)n * r->cpu_milli * cpu_cost_milli / 1000;
+}

@@ -1,0 +1,130 @@
+/* cluster - the machines: what each has, what is free, and which are alike.
+ *
+ * Nodes of one build are a *kind*.  Nodes of one kind with the same room left are a *cell*, and placement looks
+ * at cells, never at nodes: ten thousand idle machines of one kind are one cell.  GPUs of one link group are
+ * interchangeable, so a cell keeps their free parts sorted.  A kind files its cells in rows by the number of
+ * wholly free GPUs.  Inside a cell the node enrolled first goes first; nothing depends on the order in
+ * which things happened.  After every call: used + free = total on every node.
+ */
+#ifndef NS_CORE_CLUSTER_H
+#define NS_CORE_CLUSTER_H
+
+#include "base/err.h"
+#include "base/map.h"
+#include "core/event.h"
+
+/* What is free: on a node by GPU index, in a cell sorted (most free first) inside each link group. */
+struct room {
+    uint16_t gpu[GPUS_PER_NODE_MAX];
+    uint32_t cpu_milli, mem_mib;
+};
+
+struct row {
+    uint32_t *cell;
+    uint32_t n, cap;
+};
+
+struct kind {
+    uint32_t model, gpu_mem_mib, cpu_milli, mem_mib;
+    uint8_t gpus, links; /* link groups; GPUs of a group need not be neighbours */
+    uint8_t link[GPUS_PER_NODE_MAX];
+    uint32_t nodes;                        /* of this kind, in whatever state */
+    uint64_t whole;                        /* wholly free GPUs on those that are offered */
+    struct row row[GPUS_PER_NODE_MAX + 1]; /* by wholly free GPUs */
+};
+
+struct cell {
+    struct room room;
+    uint32_t kind;
+    uint32_t next;  /* the next cell with the same hash, or the next free one */
+    uint32_t place; /* in its row */
+    uint32_t *node; /* the node enrolled first is last */
+    uint32_t n, cap;
+    uint8_t whole;      /* wholly free GPUs */
+    uint16_t gpu_free;  /* sum of the free parts */
+    uint16_t best_part; /* the largest free part below a whole GPU */
+};
+
+struct node {
+    char *name;
+    struct room room;
+    uint32_t kind, net_switch, cell; /* net_switch, cell: NONE when it has none */
+    uint32_t claim;                  /* the job it is kept for, or NONE */
+    uint8_t state;                   /* enum node_state */
+    bool freed;                      /* already in cluster.freed */
+};
+
+struct net_switch {
+    uint32_t *node;
+    uint32_t n, cap;
+    uint32_t whole; /* wholly free GPUs on the nodes that are offered */
+};
+
+struct cluster {
+    struct kind *kind;
+    uint32_t kinds, kind_cap;
+    struct node *node;
+    uint32_t nodes, node_cap;
+    struct cell *cell;
+    uint32_t cells, cell_cap, cell_free; /* cell_free: chain of unused ones */
+    uint32_t cells_live;
+    struct map cell_by_hash;
+    struct names models, switches, node_names;
+    struct net_switch *net_switch; /* by number in `switches` */
+    uint32_t net_switch_cap;
+    uint32_t model_cost_milli[MODELS_MAX];
+    uint32_t *freed; /* nodes with more room than at the last pass */
+    uint32_t freed_n, freed_cap;
+    uint32_t version;           /* grows when a kind is added: what could never fit may fit now */
+    struct amounts total, free; /* of the nodes that are up; jobs unused */
+};
+
+void cluster_init(struct cluster *c);
+void cluster_free(struct cluster *c);
+
+int cluster_add_node(struct cluster *c, const struct event_node *n, struct err *e) MUST_USE;
+int cluster_set_model(struct cluster *c, const struct event_model *m, struct err *e) MUST_USE;
+void cluster_set_state(struct cluster *c, uint32_t node, enum node_state state);
+void cluster_set_claim(struct cluster *c, uint32_t node, uint32_t job); /* NONE lifts it */
+
+/* "A100|V100" -> bits.  Unknown models are an error that lists the known ones. */
+int cluster_parse_models(const struct cluster *c, struct str list, uint64_t *out_bits,
+                         struct err *e) MUST_USE;
+
+/* The part of one GPU that a sharing replica takes on this kind; 0 when it cannot have it there. */
+uint32_t kind_share_milli(const struct kind *k, const struct request *r);
+
+/* The most a sharing replica takes of a GPU on any kind that it may run on: what limits count.  Where it
+ * will run is not known when limits are checked, and must not make it pass them. */
+uint32_t cluster_most_share_milli(const struct cluster *c, const struct request *r);
+
+/* Could a replica run on an idle node of this kind? */
+bool kind_allows(const struct kind *k, const struct request *r);
+
+/* Room of an idle node of this kind. */
+struct room kind_room(const struct kind *k);
+
+/* How many replicas fit into this room at once, at most `max`. */
+uint32_t room_replicas(const struct kind *k, const struct room *m, const struct request *r,
+                       uint32_t max);
+
+/* The GPUs (as a mask) one replica takes in this room, which has room for it; the tightest choice. */
+uint16_t room_pick(const struct kind *k, const struct room *m, const struct request *r);
+
+/* Takes the picked GPUs, CPU and memory of one replica out of the room, or puts them back. */
+void room_take(struct room *m, const struct request *r, uint16_t mask, uint32_t milli);
+void room_give(struct room *m, const struct request *r, uint16_t mask, uint32_t milli);
+
+/* Is there room for these slots?  Then take them; each slot is one replica. */
+bool cluster_has_room(const struct cluster *c, const struct request *r, const struct slot *s,
+                      uint32_t n);
+void cluster_take(struct cluster *c, const struct request *r, const struct slot *s, uint32_t n);
+void cluster_give(struct cluster *c, const struct request *r, const struct slot *s, uint32_t n);
+
+/* What the slots cost, in thousandths of a reference GPU. */
+int64_t cluster_cost_milli(const struct cluster *c, const struct request *r, const struct slot *s,
+                           uint32_t n, int64_t cpu_cost_milli);
+
+void cluster_forget_freed(struct cluster *c);
+
+#endif

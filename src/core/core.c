@@ -1,0 +1,333 @@
+#include "core/core.h"
+
+#include "core/state.h"
+
+static const char *const kind_names[] = {
+#define X(id, name) [EVENT_##id] = name,
+    EVENT_KINDS(X)
+#undef X
+};
+static const char *const node_state_names[] = {
+#define X(id, name) [NODE_##id] = name,
+    NODE_STATES(X)
+#undef X
+};
+
+const char *event_kind_name(enum event_kind k)
+{
+    return (size_t)k < ARRAY_LEN(kind_names) ? kind_names[k] : "?";
+}
+
+const char *node_state_name(enum node_state s)
+{
+    return (size_t)s < ARRAY_LEN(node_state_names) ? node_state_names[s] : "?";
+}
+
+struct core *core_new(void)
+{
+    struct core *c = xcalloc(1, sizeof *c);
+    c->policy = policy_default();
+    c->now_ms = INT64_MIN;
+    c->claim_check_ms = INT64_MIN;
+    c->slots = xcalloc(REPLICAS_MAX, sizeof *c->slots);
+    cluster_init(&c->cluster);
+    shares_init(&c->shares, c->policy.half_life_ms);
+    shapes_init(&c->shapes);
+    queue_init(&c->queue);
+    return c;
+}
+
+struct core *core_free(struct core *c)
+{
+    if (!c)
+        return NULL;
+    for (uint32_t i = 0; i < c->claims; i++)
+        free(c->claim[i].node);
+    free(c->claim);
+    free(c->slots);
+    gang_scratch_free(&c->scratch);
+    queue_free(&c->queue);
+    shapes_free(&c->shapes);
+    shares_free(&c->shares);
+    cluster_free(&c->cluster);
+    free(c);
+    return NULL;
+}
+
+void core_free_p(struct core **c)
+{
+    *c = core_free(*c);
+}
+
+/* ---- one job's life ---- */
+
+static void take_slots(struct core *c, struct job *j, const struct slot *slots, uint32_t n,
+                       int64_t now_ms)
+{
+    const struct request *r = &c->shapes.at[j->shape].request;
+    j->slots = xmalloc(n * sizeof *slots);
+    memcpy(j->slots, slots, n * sizeof *slots);
+    j->slots_n = n;
+    j->held_since_ms = now_ms;
+    j->cost_milli = cluster_cost_milli(&c->cluster, r, slots, n, c->policy.cpu_cost_milli);
+    j->charged = core_amounts(c, r);
+    cluster_take(&c->cluster, r, slots, n);
+    shares_charge(&c->shares, j->leaf, &j->charged, j->cost_milli, 1, now_ms);
+}
+
+static void give_slots(struct core *c, struct job *j, int64_t now_ms)
+{
+    cluster_give(&c->cluster, &c->shapes.at[j->shape].request, j->slots, j->slots_n);
+    shares_charge(&c->shares, j->leaf, &j->charged, j->cost_milli, -1, now_ms);
+    queue_wake_limit(&c->queue, &c->shares, j->leaf);
+    free(j->slots);
+    j->slots = NULL;
+    j->slots_n = 0;
+}
+
+/* The effects of a move along the table: queue, resources, memory follow from the two states. */
+static void job_enter(struct core *c, uint32_t job, enum job_state to, int64_t now_ms)
+{
+    struct job *j = &c->queue.job[job];
+    bool waits = to == JOB_QUEUED || (to == JOB_FROZEN && j->awake);
+    bool waited = j->group != NONE;
+    if (job_state_holds(j->state) && !job_state_holds(to))
+        give_slots(c, j, now_ms);
+    j->state = (uint8_t)to;
+    if (waited && !waits) {
+        claims_drop(c, job);
+        queue_remove(&c->queue, &c->shapes, &c->shares, job);
+    }
+    if (!waited && waits)
+        queue_add(&c->queue, &c->shapes, &c->shares, job);
+    if (job_state_ended(to)) {
+        shapes_unref(&c->shapes, j->shape);
+        queue_drop_job(&c->queue, job);
+    }
+}
+
+void core_place(struct core *c, uint32_t job, const struct slot *slots, uint32_t n, int64_t now_ms)
+{
+    struct job *j = &c->queue.job[job];
+    enum job_state to = j->state == JOB_FROZEN ? JOB_THAWING : JOB_STARTING;
+    job_enter(c, job, to, now_ms);
+    take_slots(c, j, slots, n, now_ms);
+}
+
+static uint32_t find_job(const struct core *c, job_id id, struct err *e)
+{
+    uint32_t job = queue_find(&c->queue, id.v);
+    if (job == NONE) {
+        bool past = id.v <= c->last_job;
+        err_set(e, ERR_NOT_FOUND, past ? "job %llu has ended" : "there is no job %llu",
+                (unsigned long long)id.v);
+        if (past)
+            err_hint(e, "submit it again to run it again");
+    }
+    return job;
+}
+
+static int apply_job(struct core *c, const struct event_job *ev, int64_t now_ms, struct err *e)
+{
+    enum job_state to;
+    uint32_t job = find_job(c, ev->id, e);
+    if (job == NONE)
+        return -1;
+    struct job *j = &c->queue.job[job];
+    if (ev->what == JOB_EV_PLACED)
+        return err_set(e, ERR_INVALID, "only a pass places jobs");
+    if (job_next(j->state, ev->what, &to, e) < 0)
+        return err_wrap(e, "job %llu", (unsigned long long)ev->id.v);
+    if (ev->what == JOB_EV_THAW || ev->what == JOB_EV_FREEZE)
+        j->awake = ev->what == JOB_EV_THAW;
+    job_enter(c, job, to, now_ms);
+    return 0;
+}
+
+static int apply_place(struct core *c, const struct event_place *ev, int64_t now_ms, struct err *e)
+{
+    uint32_t job = find_job(c, ev->id, e);
+    if (job == NONE)
+        return -1;
+    const struct job *j = &c->queue.job[job];
+    const struct request *r = &c->shapes.at[j->shape].request;
+    unsigned long long id = ev->id.v;
+    if (j->group == NONE)
+        return err_set(e, ERR_CONFLICT, "job %llu is %s and cannot be placed", id,
+                       job_state_name(j->state));
+    if (ev->n != r->replicas)
+        return err_set(e, ERR_INVALID, "job %llu has %u replicas, not %u", id, r->replicas, ev->n);
+    if (!cluster_has_room(&c->cluster, r, ev->slots, ev->n))
+        return err_set(e, ERR_CONFLICT, "job %llu: its slots are not free", id);
+    core_place(c, job, ev->slots, ev->n, now_ms);
+    return 0;
+}
+
+/* ---- submit ---- */
+
+static int check_request(const struct request *r, struct err *e)
+{
+    if (r->replicas < 1 || r->replicas > REPLICAS_MAX)
+        return err_set(e, ERR_INVALID, "replicas: %u; it must be 1 to %d", r->replicas,
+                       REPLICAS_MAX);
+    if (r->gpus > GPUS_PER_NODE_MAX)
+        return err_set(e, ERR_INVALID, "gpus: %u on one machine; at most %d", r->gpus,
+                       GPUS_PER_NODE_MAX);
+    if (r->gpus && r->gpu_milli)
+        return err_set(e, ERR_INVALID, "gpus and gpu_share exclude each other");
+    if (r->gpu_milli >= GPU_MILLI) {
+        err_set(e, ERR_INVALID, "gpu_share: %.3g; a share is less than one GPU",
+                r->gpu_milli / 1e3);
+        return err_hint(e, "ask for gpus: 1 to have a whole one");
+    }
+    if (r->scope >= SCOPE_COUNT || r->layout >= LAYOUT_COUNT)
+        return err_set(e, ERR_INVALID, "placement: unknown scope or layout");
+    if (r->layout == LAYOUT_SPREAD && r->scope == SCOPE_NODE && r->replicas > 1)
+        return err_set(e, ERR_INVALID, "placement: replicas cannot be spread and on one machine");
+    return 0;
+}
+
+static int check_limits(const struct core *c, const struct event_submit *s,
+                        const struct request *req, uint32_t tenant, struct err *e)
+{
+    struct amounts a = core_amounts(c, req);
+    enum resource which;
+    uint32_t leaf = shares_user(&c->shares, tenant, s->user);
+    uint32_t over = shares_never_fits(&c->shares, leaf != NONE ? leaf : tenant, &a, &which);
+    uint64_t limit = over != NONE ? c->shares.at[over].limit.of[which] : 0;
+    const char *who = over != NONE ? c->shares.at[over].name : "";
+    for (int r = 0; over == NONE && leaf == NONE && r < RES_COUNT; r++)
+        if (a.of[r] > c->shares.at[tenant].user_limit.of[r]) { /* a user we have not met yet */
+            over = tenant;
+            which = (enum resource)r;
+            limit = c->shares.at[tenant].user_limit.of[r];
+            who = c->shares.at[tenant].name;
+        }
+    if (over == NONE)
+        return 0;
+    double unit = which == RES_GPU || which == RES_CPU ? 1e3 : 1;
+    err_set(e, ERR_QUOTA, "the job asks for %.6g %s%s; '%s' may use %.6g at a time",
+            (double)a.of[which] / unit, resource_name(which), which == RES_MEM ? " (MiB)" : "", who,
+            (double)limit / unit);
+    return err_hint(e, "ask for less, or ask whoever leads '%s' to raise the limit", who);
+}
+
+static int check_submit(const struct core *c, const struct event_submit *s, uint32_t *out_tenant,
+                        struct request *out_request, struct err *e)
+{
+    struct request r = s->request;
+    if (s->id.v <= c->last_job)
+        return err_set(e, ERR_CONFLICT, "job id %llu was used before; ids only grow",
+                       (unsigned long long)s->id.v);
+    if (s->user.n == 0 || s->user.n > NAME_MAX_BYTES)
+        return err_set(e, ERR_INVALID, "user: a name of 1 to %d bytes is needed", NAME_MAX_BYTES);
+    if (s->priority >= PRIO_COUNT)
+        return err_set(e, ERR_INVALID, "priority: unknown class");
+    uint32_t tenant = shares_tenant(&c->shares, s->tenant);
+    if (tenant == NONE) {
+        err_set(e, ERR_NOT_FOUND, "tenant: there is no tenant '%.*s'", STR_ARG(s->tenant));
+        return err_hint(e, "see the tenants: nightshift tenants");
+    }
+    if (check_request(&r, e) < 0 || cluster_parse_models(&c->cluster, s->models, &r.models, e) < 0)
+        return -1;
+    if (place_check_possible(&c->cluster, &r, e) < 0 || check_limits(c, s, &r, tenant, e) < 0)
+        return -1;
+    *out_tenant = tenant;
+    *out_request = r;
+    return 0;
+}
+
+static int apply_submit(struct core *c, const struct event_submit *s, int64_t now_ms, struct err *e)
+{
+    uint32_t tenant = NONE;
+    struct request r = { 0 };
+    if (check_submit(c, s, &tenant, &r, e) < 0)
+        return err_wrap(e, "job %llu", (unsigned long long)s->id.v);
+    uint32_t leaf = shares_add_user(&c->shares, tenant, s->user, now_ms);
+    uint32_t job = queue_new_job(&c->queue, s->id.v);
+    struct job *j = &c->queue.job[job];
+    j->submit_ms = now_ms;
+    j->leaf = leaf;
+    j->shape = shapes_ref(&c->shapes, &r);
+    j->priority = (uint8_t)s->priority;
+    j->state = JOB_HELD;
+    c->last_job = s->id.v;
+    if (!s->held)
+        job_enter(c, job, JOB_QUEUED, now_ms);
+    return 0;
+}
+
+/* ---- everything else ---- */
+
+static int apply_tenant(struct core *c, const struct event_tenant *t, int64_t now_ms, struct err *e)
+{
+    if (t->name.n == 0 || t->name.n > NAME_MAX_BYTES)
+        return err_set(e, ERR_INVALID, "tenant: a name of 1 to %d bytes is needed", NAME_MAX_BYTES);
+    if (t->weight_milli == 0)
+        return err_set(e, ERR_INVALID, "tenant '%.*s': weight must be above 0", STR_ARG(t->name));
+    if (t->guarantee_milli > INT64_MAX / 4)
+        return err_set(e, ERR_INVALID, "tenant '%.*s': guarantee is too large", STR_ARG(t->name));
+    if (shares_set_tenant(&c->shares, t, now_ms, e) < 0)
+        return -1;
+    queue_wake_all(&c->queue, &c->shapes, &c->shares);
+    return 0;
+}
+
+static int apply_user(struct core *c, const struct event_user *u, int64_t now_ms, struct err *e)
+{
+    uint32_t tenant = shares_tenant(&c->shares, u->tenant);
+    if (tenant == NONE)
+        return err_set(e, ERR_NOT_FOUND, "user '%.*s': there is no tenant '%.*s'", STR_ARG(u->user),
+                       STR_ARG(u->tenant));
+    if (u->user.n == 0 || u->user.n > NAME_MAX_BYTES || u->weight_milli == 0)
+        return err_set(e, ERR_INVALID, "user '%.*s': a name and a weight above 0 are needed",
+                       STR_ARG(u->user));
+    uint32_t leaf = shares_add_user(&c->shares, tenant, u->user, now_ms);
+    c->shares.at[leaf].weight_milli = u->weight_milli;
+    return 0;
+}
+
+static int apply_node_state(struct core *c, const struct event_node_state *n, struct err *e)
+{
+    uint32_t node = names_find(&c->cluster.node_names, n->name);
+    if (node == NAME_NONE)
+        return err_set(e, ERR_NOT_FOUND, "there is no node '%.*s'", STR_ARG(n->name));
+    if (n->state >= NODE_STATE_COUNT)
+        return err_set(e, ERR_INVALID, "node '%.*s': unknown state", STR_ARG(n->name));
+    cluster_set_state(&c->cluster, node, n->state);
+    return 0;
+}
+
+static int apply_policy(struct core *c, const struct policy *p, int64_t now_ms, struct err *e)
+{
+    if (policy_check(p, e) < 0)
+        return -1;
+    if (p->half_life_ms != c->policy.half_life_ms)
+        shares_set_half_life(&c->shares, p->half_life_ms, now_ms);
+    c->policy = *p;
+    c->claim_check_ms = INT64_MIN;
+    return 0;
+}
+
+int core_apply(struct core *c, const struct event *ev, struct err *e)
+{
+    int64_t now_ms =
+        MAX(ev->t_ms, c->now_ms); /* a clock that was set back does not undo the past */
+    int rc = -1;
+    switch (ev->kind) {
+    case EVENT_POLICY: rc = apply_policy(c, &ev->policy, now_ms, e); break;
+    case EVENT_MODEL: rc = cluster_set_model(&c->cluster, &ev->model, e); break;
+    case EVENT_TENANT: rc = apply_tenant(c, &ev->tenant, now_ms, e); break;
+    case EVENT_USER: rc = apply_user(c, &ev->user, now_ms, e); break;
+    case EVENT_NODE: rc = cluster_add_node(&c->cluster, &ev->node, e); break;
+    case EVENT_NODE_STATE: rc = apply_node_state(c, &ev->node_state, e); break;
+    case EVENT_SUBMIT: rc = apply_submit(c, &ev->submit, now_ms, e); break;
+    case EVENT_JOB: rc = apply_job(c, &ev->job, now_ms, e); break;
+    case EVENT_PLACE: rc = apply_place(c, &ev->place, now_ms, e); break;
+    case EVENT_PASS: rc = 0; break;
+    case EVENT_KIND_COUNT: rc = err_set(e, ERR_INTERNAL, "not an event"); break;
+    }
+    if (rc == 0)
+        c->now_ms = now_ms;
+    return rc;
+}

@@ -1,0 +1,106 @@
+/* core - the scheduler as a deterministic state machine: events in, plans out.
+ *
+ * No I/O, no clock, no randomness, no log: the same events and the same times give the same plans, in the
+ * daemon, in the simulator and in the tests.  A call that fails changes nothing.  A pass decides and
+ * takes what it decided; the caller writes the plan down before it acts on it.  Jobs that ended are forgotten.
+ */
+#ifndef NS_CORE_CORE_H
+#define NS_CORE_CORE_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "core/event.h"
+#include "core/reason.h"
+
+struct core;
+
+struct core *core_new(void);
+struct core *core_free(struct core *c); /* NULL ok; returns NULL */
+void core_free_p(struct core **c);
+
+int core_apply(struct core *c, const struct event *ev, struct err *e) MUST_USE;
+
+enum action_kind {
+    ACT_START,
+    ACT_THAW
+};
+struct action {
+    enum action_kind kind;
+    job_id job;
+    const struct slot *slots; /* one each replica, in order of nodes; lives in the arena */
+    uint32_t n;
+};
+struct plan {
+    struct action *action;
+    size_t n, cap;
+    uint64_t considered; /* jobs and groups the pass looked at */
+};
+
+/* Starts what can start now, in the order of the policy.  *out lives in `a`. */
+void core_pass(struct core *c, int64_t now_ms, struct arena *a, struct plan *out);
+
+/* The same after looking at every waiting job anew; for measuring and for tests. */
+void core_pass_full(struct core *c, int64_t now_ms, struct arena *a, struct plan *out);
+
+/* ---- why ---- */
+
+#define EXPLAIN_LINES 4
+struct explanation {
+    struct {
+        enum reason why;
+        char text[256];
+    } line[EXPLAIN_LINES]; /* the strongest first */
+    size_t n;
+    int64_t waited_ms;
+};
+int core_explain(const struct core *c, job_id job, int64_t now_ms, struct explanation *out,
+                 struct err *e) MUST_USE;
+
+/* ---- views: copies of what is inside, for reports ---- */
+
+struct share_view {
+    const char *name; /* valid until the next call that changes the core */
+    share_id parent;  /* v == NONE at the root */
+    bool is_user;
+    uint32_t depth, weight_milli;
+    int64_t guarantee_milli, cost_milli; /* cost: held now, in reference GPUs */
+    double past_milli;                   /* held in the past, averaged with the half-life */
+    struct amounts used, limit;
+    uint64_t waiting;
+};
+bool core_share(const struct core *c, share_id id, int64_t now_ms,
+                struct share_view *out); /* false past the last */
+
+struct node_view {
+    const char *name, *model;
+    enum node_state state;
+    uint32_t gpus, cpu_milli, mem_mib, cpu_free_milli, mem_free_mib;
+    uint16_t gpu_free[GPUS_PER_NODE_MAX];
+    bool kept; /* for a job that has waited long */
+};
+bool core_node(const struct core *c, node_id id, struct node_view *out); /* false past the last */
+
+struct job_view {
+    share_id leaf;
+    enum job_state state;
+    enum priority priority;
+    struct request request;
+    int64_t submit_ms;
+    enum reason why; /* what the last pass found, while it waits */
+    const struct slot *slots;
+    uint32_t n;
+};
+bool core_job(const struct core *c, job_id id,
+              struct job_view *out); /* false when unknown or ended */
+
+struct core_totals {
+    struct amounts total, free; /* of the machines that are up */
+    uint64_t waiting, kept_nodes;
+    uint32_t nodes, shares, shapes, cells;
+};
+struct core_totals core_totals(const struct core *c);
+
+/* Checks every sum against a recount from nothing; for tests.  -1 names the first that is wrong. */
+int core_audit(const struct core *c, struct err *e) MUST_USE;
+
+#endif

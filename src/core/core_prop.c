@@ -1,0 +1,373 @@
+/* Properties of the whole core on generated worlds. */
+#include <stdio.h>
+
+#include "core/core.h"
+#include "core/journal.h"
+#include "tests/lib/test.h"
+#include "tests/lib/world.h"
+
+#define SEEDS 400
+#define STEPS 250
+
+static void build(struct world *w, struct core *c, struct buf *journal)
+{
+    struct event ev[64];
+    struct err e;
+    size_t n = world_build(w, ev, ARRAY_LEN(ev));
+    for (size_t i = 0; i < n; i++) {
+        CHECK(core_apply(c, &ev[i], &e) == 0);
+        if (journal)
+            journal_write(&ev[i], journal);
+    }
+}
+
+static bool same_plan(const struct plan *a, const struct plan *b)
+{
+    if (a->n != b->n)
+        return false;
+    for (size_t i = 0; i < a->n; i++)
+        if (a->action[i].job.v != b->action[i].job.v || a->action[i].kind != b->action[i].kind ||
+            a->action[i].n != b->action[i].n ||
+            memcmp(a->action[i].slots, b->action[i].slots, a->action[i].n * sizeof(struct slot)) !=
+                0)
+            return false;
+    return true;
+}
+
+/* Whole, and as close together as it asked. */
+static bool gang_is_right(const struct core *c, const struct action *a)
+{
+    struct job_view j;
+    uint32_t nodes = 1;
+    if (!core_job(c, a->job, &j) || a->n != j.request.replicas)
+        return false;
+    for (uint32_t i = 0; i < a->n; i++) {
+        uint32_t gpus = (uint32_t)__builtin_popcount(a->slots[i].gpu_mask);
+        if (j.request.gpus ? gpus != j.request.gpus || a->slots[i].milli != GPU_MILLI
+                           : gpus != (request_shares_gpu(&j.request) ? 1 : 0))
+            return false;
+        nodes += i && a->slots[i].node != a->slots[i - 1].node;
+    }
+    if (j.request.scope == SCOPE_NODE && nodes != 1)
+        return false;
+    return j.request.layout != LAYOUT_SPREAD || nodes == a->n;
+}
+
+static void every_pass_keeps_the_sums_the_limits_and_the_gangs(void)
+{
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        AUTO(core_free_p) struct core *c = core_new();
+        AUTO(arena_free) struct arena a = { 0 };
+        AUTO(world_free) struct world w;
+        struct err e;
+        world_init(&w, seed);
+        build(&w, c, NULL);
+        for (int step = 0; step < STEPS; step++) {
+            struct plan p;
+            struct event ev = world_event(&w);
+            if (core_apply(c, &ev, &e) == 0)
+                world_accepted(&w, &ev);
+            CHECK_AT(seed, core_audit(c, &e) == 0);
+            core_pass(c, w.now_ms, &a, &p);
+            for (size_t i = 0; i < p.n; i++)
+                CHECK_AT(seed, gang_is_right(c, &p.action[i]));
+            CHECK_AT(seed, core_audit(c, &e) == 0);
+            arena_reset(&a);
+        }
+    }
+}
+
+static void looking_only_where_something_changed_decides_the_same(void)
+{
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        AUTO(core_free_p) struct core *inc = core_new();
+        AUTO(core_free_p) struct core *full = core_new();
+        AUTO(arena_free) struct arena a = { 0 };
+        AUTO(world_free) struct world w;
+        struct err e;
+        world_init(&w, seed);
+        struct world twin = w;
+        build(&w, inc, NULL);
+        build(&twin, full, NULL);
+        arena_free(&twin.arena);
+        for (int step = 0; step < STEPS; step++) {
+            struct plan p, q;
+            struct event ev = world_event(&w);
+            int rc = core_apply(inc, &ev, &e);
+            CHECK_AT(seed, core_apply(full, &ev, &e) == rc);
+            if (rc == 0)
+                world_accepted(&w, &ev);
+            core_pass(inc, w.now_ms, &a, &p);
+            core_pass_full(full, w.now_ms, &a, &q);
+            CHECK_AT(seed, same_plan(&p, &q));
+            arena_reset(&a);
+        }
+    }
+}
+
+/* Writes what happened and what was decided. */
+static void record(struct world *w, struct core *c, struct buf *journal)
+{
+    AUTO(arena_free) struct arena a = { 0 };
+    struct err e;
+    struct plan p;
+    build(w, c, journal);
+    for (int step = 0; step < STEPS; step++) {
+        struct event ev = world_event(w);
+        if (core_apply(c, &ev, &e) == 0) {
+            world_accepted(w, &ev);
+            journal_write(&ev, journal);
+        }
+        core_pass(c, w->now_ms, &a, &p);
+        journal_write(&(struct event){ .t_ms = w->now_ms, .kind = EVENT_PASS }, journal);
+        for (size_t i = 0; i < p.n; i++) {
+            struct event place = { .t_ms = w->now_ms, .kind = EVENT_PLACE };
+            place.place = (struct event_place){ p.action[i].job, p.action[i].slots, p.action[i].n };
+            journal_write(&place, journal);
+        }
+        arena_reset(&a);
+    }
+}
+
+/* verify: makes each pass again and compares; else the recorded decisions are applied. */
+static bool replay(struct str text, bool verify, struct core *c)
+{
+    AUTO(arena_free) struct arena a = { 0 };
+    AUTO(arena_free) struct arena pass_arena = { 0 };
+    struct plan p = { 0 };
+    size_t at = 0;
+    struct str line;
+    struct err e;
+    while (str_next_line(&text, &line)) {
+        struct event ev;
+        if (journal_read(line, &a, &ev, &e) < 0)
+            return false;
+        if (verify && ev.kind == EVENT_PASS) {
+            arena_reset(&pass_arena);
+            core_pass(c, ev.t_ms, &pass_arena, &p);
+            at = 0;
+        } else if (verify && ev.kind == EVENT_PLACE) {
+            const struct action *act = &p.action[at++];
+            if (at > p.n || act->job.v != ev.place.id.v || act->n != ev.place.n ||
+                memcmp(act->slots, ev.place.slots, act->n * sizeof(struct slot)) != 0)
+                return false;
+        } else if (core_apply(c, &ev, &e) < 0) {
+            return false;
+        }
+        arena_reset(&a);
+    }
+    return true;
+}
+
+static bool same_state(const struct core *a, const struct core *b, const struct world *w)
+{
+    struct share_view x, y;
+    for (uint32_t i = 0; core_share(a, (share_id){ i }, w->now_ms, &x); i++)
+        if (!core_share(b, (share_id){ i }, w->now_ms, &y) || strcmp(x.name, y.name) != 0 ||
+            memcmp(&x.used, &y.used, sizeof x.used) != 0 || x.waiting != y.waiting ||
+            memcmp(&x.past_milli, &y.past_milli, sizeof x.past_milli) != 0)
+            return false;
+    for (size_t i = 0; i < w->lives; i++) {
+        struct job_view j, k;
+        bool has = core_job(a, (job_id){ w->live[i] }, &j);
+        if (has != core_job(b, (job_id){ w->live[i] }, &k))
+            return false;
+        if (has && (j.state != k.state || j.n != k.n ||
+                    (j.n && memcmp(j.slots, k.slots, j.n * sizeof *j.slots) != 0)))
+            return false;
+    }
+    return true;
+}
+
+static void a_replayed_journal_equals_the_live_run(void)
+{
+    for (uint64_t seed = 1; seed <= SEEDS / 4; seed++) {
+        AUTO(core_free_p) struct core *live = core_new();
+        AUTO(core_free_p) struct core *verified = core_new();
+        AUTO(core_free_p) struct core *restored = core_new();
+        AUTO(buf_free) struct buf journal = BUF(64u << 20);
+        AUTO(world_free) struct world w;
+        struct err e;
+        world_init(&w, seed);
+        record(&w, live, &journal);
+        CHECK_AT(seed, buf_check(&journal, &e) == 0);
+        CHECK_AT(seed, replay(buf_str(&journal), true, verified));
+        CHECK_AT(seed, same_state(live, verified, &w));
+        CHECK_AT(seed, replay(buf_str(&journal), false, restored));
+        CHECK_AT(seed, same_state(live, restored, &w));
+    }
+}
+
+/* ---- no job starves ---- */
+
+struct crowd {
+    struct core *c;
+    struct arena a;
+    struct rng rng;
+    int64_t now_ms;
+    uint64_t last;
+    struct {
+        uint64_t job;
+        int64_t end_ms;
+    } run[512];
+    size_t running;
+};
+
+static uint64_t crowd_submit(struct crowd *w, const char *tenant, uint32_t replicas, uint32_t gpus)
+{
+    struct err e;
+    struct event ev = { .t_ms = w->now_ms, .kind = EVENT_SUBMIT };
+    ev.submit = (struct event_submit){ .id = { ++w->last },
+                                       .tenant = str_of(tenant),
+                                       .user = STR("u"),
+                                       .request = { .replicas = replicas, .gpus = (uint16_t)gpus },
+                                       .priority = PRIO_NORMAL };
+    CHECK(core_apply(w->c, &ev, &e) == 0);
+    return w->last;
+}
+
+static void crowd_job(struct crowd *w, uint64_t job, enum job_event what)
+{
+    struct err e;
+    struct event ev = { .t_ms = w->now_ms, .kind = EVENT_JOB };
+    ev.job = (struct event_job){ { job }, what };
+    CHECK(core_apply(w->c, &ev, &e) == 0);
+}
+
+/* One step: ends what is over, makes a pass, gives what starts a random life of at most an hour. */
+static bool crowd_step(struct crowd *w, uint64_t watched)
+{
+    struct plan p;
+    bool started = false;
+    for (size_t i = 0; i < w->running;) {
+        if (w->run[i].end_ms > w->now_ms) {
+            i++;
+            continue;
+        }
+        crowd_job(w, w->run[i].job, JOB_EV_EXITED_OK);
+        w->run[i] = w->run[--w->running];
+    }
+    core_pass(w->c, w->now_ms, &w->a, &p);
+    for (size_t i = 0; i < p.n; i++) {
+        crowd_job(w, p.action[i].job.v, JOB_EV_STARTED);
+        started = started || p.action[i].job.v == watched;
+        w->run[w->running].job = p.action[i].job.v;
+        w->run[w->running++].end_ms = w->now_ms + rng_between(&w->rng, 60000, 3600000);
+    }
+    arena_reset(&w->a);
+    return started;
+}
+
+static void a_gang_starts_though_small_jobs_never_stop_coming(void)
+{
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        AUTO(core_free_p) struct core *c = core_new();
+        struct crowd w = { .c = c, .rng = { seed }, .now_ms = 0 };
+        struct err e;
+        bool started = false;
+        for (uint32_t t = 0; t < 4; t++) {
+            struct event ev = { .kind = EVENT_TENANT };
+            ev.tenant =
+                (struct event_tenant){ .name = str_of((const char *[]){ "a", "b", "c", "d" }[t]),
+                                       .weight_milli = 1000,
+                                       .limit = AMOUNTS_NO_LIMIT,
+                                       .user_limit = AMOUNTS_NO_LIMIT };
+            CHECK(core_apply(c, &ev, &e) == 0);
+        }
+        for (uint32_t i = 0; i < 8; i++) {
+            char nm[] = { 'n', (char)('0' + i), 0 };
+            struct event ev = { .kind = EVENT_NODE };
+            ev.node = (struct event_node){
+                .name = str_of(nm), .model = STR("m"), .gpus = 4, .cpu_milli = 1000, .mem_mib = 1000
+            };
+            CHECK(core_apply(c, &ev, &e) == 0);
+        }
+        for (int i = 0; i < 40; i++)
+            crowd_submit(&w, (const char *[]){ "a", "b", "c", "d" }[rng_below(&w.rng, 4)], 1, 1);
+        uint64_t gang = crowd_submit(&w, "a", 6, 4);
+        for (int minute = 0; minute < 8 * 60 && !started; minute++, w.now_ms += 60000) {
+            struct core_totals t = core_totals(c);
+            for (uint64_t i = t.waiting; i < 40; i++) /* somebody always waits with a small job */
+                crowd_submit(&w, (const char *[]){ "a", "b", "c", "d" }[rng_below(&w.rng, 4)], 1,
+                             1);
+            started = crowd_step(&w, gang);
+        }
+        arena_free(&w.a);
+        CHECK_AT(seed, started);
+    }
+}
+
+/* ---- fairness ---- */
+
+/* Twenty tenants of different weights and a guarantee, all with endless work, jobs of many sizes. */
+static void backlogged_tenants_get_their_share_within_three_percent(void)
+{
+    enum {
+        TENANTS = 20,
+        NODES = 40,
+        GPUS = 8
+    };
+    for (uint64_t seed = 1; seed <= 5; seed++) {
+        AUTO(core_free_p) struct core *c = core_new();
+        struct crowd w = { .c = c, .rng = { seed }, .now_ms = 0 };
+        struct err e;
+        double weight[TENANTS], all = 0, got[TENANTS] = { 0 }, sum = 0;
+        char names[TENANTS][8];
+        for (uint32_t t = 0; t < TENANTS; t++) {
+            struct event ev = { .kind = EVENT_TENANT };
+            snprintf(names[t], sizeof names[t], "t%u", t);
+            weight[t] = 1 + t % 4;
+            all += weight[t];
+            ev.tenant = (struct event_tenant){ .name = str_of(names[t]),
+                                               .weight_milli = (uint32_t)weight[t] * 1000,
+                                               .limit = AMOUNTS_NO_LIMIT,
+                                               .user_limit = AMOUNTS_NO_LIMIT };
+            CHECK(core_apply(c, &ev, &e) == 0);
+        }
+        for (uint32_t i = 0; i < NODES; i++) {
+            char nm[8];
+            struct event ev = { .kind = EVENT_NODE };
+            snprintf(nm, sizeof nm, "n%u", i);
+            ev.node = (struct event_node){ .name = str_of(nm),
+                                           .model = STR("m"),
+                                           .gpus = GPUS,
+                                           .cpu_milli = 1000,
+                                           .mem_mib = 1000 };
+            CHECK(core_apply(c, &ev, &e) == 0);
+        }
+        int64_t half_life_ms = INT64_C(7) * 86400000;
+        for (; w.now_ms < half_life_ms; w.now_ms += 300000) {
+            for (uint32_t t = 0; t < TENANTS; t++) {
+                struct share_view v;
+                core_share(c, (share_id){ 1 + t }, w.now_ms, &v);
+                for (uint64_t i = v.waiting; i < 20; i++)
+                    crowd_submit(&w, names[t], 1, 1u << rng_below(&w.rng, 4));
+            }
+            crowd_step(&w, 0);
+            for (uint32_t t = 0; t < TENANTS; t++) {
+                struct share_view v;
+                core_share(c, (share_id){ 1 + t }, w.now_ms, &v);
+                got[t] += (double)v.used.of[RES_GPU];
+                sum += (double)v.used.of[RES_GPU];
+            }
+        }
+        arena_free(&w.a);
+        for (uint32_t t = 0; t < TENANTS; t++) {
+            double part = got[t] / sum / (weight[t] / all);
+            CHECK_AT(seed, part > 0.97 && part < 1.03);
+        }
+    }
+}
+
+static const struct test tests[] = {
+    { "every pass keeps the sums, the limits and the gangs",
+      every_pass_keeps_the_sums_the_limits_and_the_gangs },
+    { "looking only where something changed decides the same",
+      looking_only_where_something_changed_decides_the_same },
+    { "a replayed journal equals the live run", a_replayed_journal_equals_the_live_run },
+    { "a gang starts though small jobs never stop coming",
+      a_gang_starts_though_small_jobs_never_stop_coming },
+    { "backlogged tenants get their share within three percent",
+      backlogged_tenants_get_their_share_within_three_percent },
+};
+TEST_MAIN(tests)

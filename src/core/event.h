@@ -1,0 +1,119 @@
+/* event - everything that can happen to the core, as values.
+ *
+ * What a person or an engine says (a node came, a job was submitted, it ended) and what the core
+ * decided itself (PLACE) are events of one kind, with a time; the journal is their list.  Applying
+ * the same events gives the same state, so a journal restores, replays and explains.
+ * Names are borrowed for the call.
+ */
+#ifndef NS_CORE_EVENT_H
+#define NS_CORE_EVENT_H
+
+#include "core/job.h"
+#include "core/types.h"
+
+#define EVENT_KINDS(X)                                                                             \
+    X(POLICY, "policy") /* the numbers of the policy */                                            \
+    X(MODEL, "model")   /* what a GPU model costs */                                               \
+    X(TENANT, "tenant") /* a tenant is made or changed */                                          \
+    X(USER, "user")     /* a user's weight inside a tenant */                                      \
+    X(NODE, "node")     /* a node is enrolled */                                                   \
+    X(NODE_STATE, "node_state")                                                                    \
+    X(SUBMIT, "submit")                                                                            \
+    X(JOB, "job")     /* one step in a job's life */                                               \
+    X(PLACE, "place") /* a decision: this job, these slots */                                      \
+    X(PASS, "pass")   /* a pass was made here; its decisions follow */
+enum event_kind {
+#define X(id, name) EVENT_##id,
+    EVENT_KINDS(X)
+#undef X
+    EVENT_KIND_COUNT
+};
+const char *event_kind_name(enum event_kind k);
+
+/* The numbers of the policy.  core/policy.c holds their table: names, bounds, defaults, help. */
+struct policy {
+    int64_t half_life_ms;   /* after this long a used GPU-hour counts half */
+    int64_t age_step_ms;    /* waiting this long lifts a job by one priority class */
+    int64_t age_max_steps;  /* at most this many classes */
+    int64_t claim_after_ms; /* a job that waited this long may have nodes kept free for it */
+    int64_t claims_max;     /* so many jobs at a time may have nodes kept free */
+    int64_t cpu_cost_milli; /* what one CPU costs, in thousandths of a reference GPU */
+};
+
+struct event_model {
+    struct str name;
+    uint32_t cost_milli; /* 1000 = the reference GPU */
+};
+
+struct event_tenant {
+    struct str name, parent; /* parent empty: a top tenant */
+    uint32_t weight_milli;
+    uint64_t guarantee_milli; /* reference GPUs in thousandths */
+    struct amounts limit, user_limit;
+};
+
+struct event_user {
+    struct str tenant, user;
+    uint32_t weight_milli;
+};
+
+struct event_node {
+    struct str name, model, net_switch; /* net_switch may be empty */
+    uint32_t gpus, gpu_mem_mib, cpu_milli, mem_mib;
+    uint8_t link[GPUS_PER_NODE_MAX]; /* link group of each GPU, numbered from 0 */
+};
+
+#define NODE_STATES(X)                                                                             \
+    X(UP, "up")       /* takes jobs */                                                             \
+    X(DRAIN, "drain") /* finishes what runs, takes nothing new */                                  \
+    X(DOWN, "down")   /* cannot be reached */
+enum node_state {
+#define X(id, name) NODE_##id,
+    NODE_STATES(X)
+#undef X
+    NODE_STATE_COUNT
+};
+const char *node_state_name(enum node_state s);
+
+struct event_node_state {
+    struct str name;
+    enum node_state state;
+};
+
+struct event_submit {
+    job_id id; /* larger than every id before it */
+    struct str tenant, user;
+    struct str models; /* "A100|V100"; empty = any; becomes request.models */
+    struct request request;
+    enum priority priority;
+    bool held;
+};
+
+struct event_job {
+    job_id id;
+    enum job_event what;
+};
+
+struct event_place {
+    job_id id;
+    const struct slot *slots;
+    uint32_t n;
+};
+
+struct event {
+    int64_t t_ms;
+    enum event_kind kind;
+    union {
+        struct policy policy;
+        struct event_model model;
+        struct event_tenant tenant;
+        struct event_user user;
+        struct event_node node;
+        struct event_node_state node_state;
+        struct event_submit submit;
+        struct event_job job;
+        struct event_place place;
+    };
+};
+
+#endif

@@ -1,0 +1,164 @@
+/* Why a job waits, in sentences with figures; computed when somebody asks. */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "core/state.h"
+
+static void say(struct explanation *x, enum reason why, const char *fmt, ...) PRINTF_LIKE(3, 4);
+static void say(struct explanation *x, enum reason why, const char *fmt, ...)
+{
+    va_list ap;
+    if (x->n == EXPLAIN_LINES)
+        return;
+    va_start(ap, fmt);
+    vsnprintf(x->line[x->n].text, sizeof x->line[x->n].text, fmt, ap);
+    va_end(ap);
+    x->line[x->n++].why = why;
+}
+
+static void say_limit(const struct core *c, const struct job *j, struct explanation *x)
+{
+    struct amounts a = core_amounts(c, &c->shapes.at[j->shape].request);
+    enum resource which;
+    uint32_t over = shares_over_limit(&c->shares, j->leaf, &a, &which);
+    if (over == NONE)
+        return;
+    const struct share *s = &c->shares.at[over];
+    double unit = which == RES_GPU || which == RES_CPU ? 1e3 : 1;
+    say(x, s->is_user ? WHY_LIMIT_USER : WHY_LIMIT_TENANT,
+        "%s '%s' uses %.6g of the %.6g %s it may use at a time; this job needs %.6g",
+        s->is_user ? "user" : "tenant", s->name, (double)s->used.of[which] / unit,
+        (double)s->limit.of[which] / unit,
+        which == RES_MEM ? "MiB of memory" : resource_name(which), (double)a.of[which] / unit);
+}
+
+/* What is free now on the machines that could run one replica. */
+struct supply {
+    uint32_t nodes_up, kept;
+    uint64_t free_milli, other_milli; /* GPU parts free there, and on models not asked for */
+    uint32_t most_whole;              /* on one machine */
+    uint32_t most_part;               /* on one GPU, thousandths */
+    uint64_t whole;
+};
+
+static struct supply count_supply(const struct core *c, const struct request *r)
+{
+    struct supply s = { 0 };
+    for (uint32_t i = 0; i < c->cluster.nodes; i++) {
+        const struct node *n = &c->cluster.node[i];
+        const struct kind *k = &c->cluster.kind[n->kind];
+        uint32_t whole = 0;
+        uint64_t milli = 0;
+        if (n->state != NODE_UP)
+            continue;
+        for (int g = 0; g < k->gpus; g++) {
+            whole += n->room.gpu[g] == GPU_MILLI;
+            milli += n->room.gpu[g];
+            if (kind_allows(k, r))
+                s.most_part = MAX(s.most_part, n->room.gpu[g]);
+        }
+        if (!kind_allows(k, r)) {
+            s.other_milli += milli;
+            continue;
+        }
+        s.nodes_up++;
+        s.kept += n->claim != NONE;
+        s.free_milli += milli;
+        s.whole += whole;
+        s.most_whole = MAX(s.most_whole, whole);
+    }
+    return s;
+}
+
+static bool fits_without(const struct core *c, const struct request *r, bool cpu, bool mem)
+{
+    struct request less = *r;
+    struct gang_scratch g = { 0 };
+    AUTO(free_p) struct slot *slots = xcalloc(r->replicas, sizeof *slots);
+    if (cpu)
+        less.cpu_milli = 0;
+    if (mem)
+        less.mem_mib = 0;
+    bool fits = place_find(&c->cluster, &less, &g, slots);
+    gang_scratch_free(&g);
+    return fits;
+}
+
+static void say_gpus(const struct request *r, const struct supply *s, struct explanation *x)
+{
+    uint64_t need = (uint64_t)r->replicas * r->gpus;
+    if (request_shares_gpu(r)) {
+        say(x, WHY_GPUS_BUSY,
+            "needs a part of a GPU on each of %u replicas; the largest free part is %.3g of one "
+            "GPU",
+            r->replicas, s->most_part / 1e3);
+        return;
+    }
+    if (s->whole >= need) {
+        say(x, WHY_SCATTERED,
+            "%llu GPUs are free, but no machine has the %u%s that a replica needs (most on one: "
+            "%u)",
+            (unsigned long long)s->whole, r->gpus, r->linked ? " linked ones" : "", s->most_whole);
+        return;
+    }
+    say(x, r->models ? WHY_MODEL_BUSY : WHY_GPUS_BUSY,
+        "needs %llu GPUs%s; %llu are free, at most %u on one machine", (unsigned long long)need,
+        r->models ? " of the models it asks for" : "", (unsigned long long)s->whole, s->most_whole);
+    if (r->models && s->other_milli >= GPU_MILLI)
+        say(x, WHY_MODEL_BUSY,
+            "%.6g GPUs of other models are free: a job that takes any model could use them",
+            (double)s->other_milli / 1e3);
+}
+
+static void say_room(const struct core *c, const struct request *r, struct explanation *x)
+{
+    struct supply s = count_supply(c, r);
+    if (s.nodes_up == 0) {
+        say(x, WHY_NO_NODE, "none of the machines that could run it is up");
+        return;
+    }
+    if (fits_without(c, r, false, false))
+        return;
+    if (fits_without(c, r, true, false))
+        say(x, WHY_CPU_BUSY,
+            "machines with free GPUs have fewer than the %.3g CPUs a replica needs",
+            r->cpu_milli / 1e3);
+    else if (fits_without(c, r, false, true))
+        say(x, WHY_MEM_BUSY,
+            "machines with free GPUs have less than the %u MiB of memory a replica needs",
+            r->mem_mib);
+    else if (fits_without(c, r, true, true))
+        say(x, WHY_CPU_BUSY,
+            "machines with free GPUs have too few CPUs and too little memory free");
+    else
+        say_gpus(r, &s, x);
+    if (s.kept)
+        say(x, WHY_KEPT, "%u machines are kept free for jobs that have waited longer", s.kept);
+}
+
+int core_explain(const struct core *c, job_id id, int64_t now_ms, struct explanation *out,
+                 struct err *e)
+{
+    uint32_t job = queue_find(&c->queue, id.v);
+    if (job == NONE)
+        return err_set(e, ERR_NOT_FOUND, "no job %llu waits or runs", (unsigned long long)id.v);
+    const struct job *j = &c->queue.job[job];
+    struct explanation x = { .waited_ms = MAX(now_ms - j->submit_ms, INT64_C(0)) };
+    if (job_state_holds(j->state))
+        return err_set(e, ERR_CONFLICT, "job %llu does not wait: it is %s",
+                       (unsigned long long)id.v, job_state_name(j->state));
+    if (j->group == NONE) {
+        enum reason why = j->state == JOB_HELD ? WHY_HELD : WHY_FROZEN;
+        say(&x, why, "%s", reason_text(why));
+    } else {
+        say_limit(c, j, &x);
+        say_room(c, &c->shapes.at[j->shape].request, &x);
+        if (j->has_claim)
+            say(&x, WHY_KEPT,
+                "machines are being kept free for it: it starts when what runs there ends");
+        if (x.n == 0)
+            say(&x, WHY_NEW, "there is room: the next pass starts it");
+    }
+    *out = x;
+    return 0;
+}

@@ -1,0 +1,492 @@
+#include "core/journal.h"
+
+#include "base/json.h"
+#include "core/policy.h"
+
+enum field_type {
+    F_STR,
+    F_U8,
+    F_U16,
+    F_U32,
+    F_U64,
+    F_I64,
+    F_BOOL,
+    F_ENUM8,
+    F_ENUM,
+    F_AMOUNTS,
+    F_LINKS,
+    F_SLOTS
+};
+
+/* Names of an enumeration by number, NULL past the last. */
+typedef const char *(*enum_name)(uint32_t i);
+
+#define ENUM_NAMES(fn, count, getter, type)                                                        \
+    static const char *fn(uint32_t i)                                                              \
+    {                                                                                              \
+        return i < (uint32_t)(count) ? getter((type)i) : NULL;                                     \
+    }
+ENUM_NAMES(names_priority, PRIO_COUNT, priority_name, enum priority)
+ENUM_NAMES(names_scope, SCOPE_COUNT, scope_name, enum scope)
+ENUM_NAMES(names_layout, LAYOUT_COUNT, layout_name, enum layout)
+ENUM_NAMES(names_job_event, JOB_EVENT_COUNT, job_event_name, enum job_event)
+ENUM_NAMES(names_node_state, NODE_STATE_COUNT, node_state_name, enum node_state)
+ENUM_NAMES(names_kind, EVENT_KIND_COUNT, event_kind_name, enum event_kind)
+
+/* A field that is zero, empty or without limit is not written, unless it is needed. */
+static const struct field {
+    enum event_kind kind;
+    const char *key;
+    enum field_type type;
+    size_t at;
+    bool needed;
+    enum_name names;
+    const char *help;
+} fields[] = {
+#define AT(member) offsetof(struct event, member)
+    { EVENT_POLICY, "half_life_ms", F_I64, AT(policy.half_life_ms), true, NULL, "see the policy" },
+    { EVENT_POLICY, "age_step_ms", F_I64, AT(policy.age_step_ms), true, NULL, "see the policy" },
+    { EVENT_POLICY, "age_max_steps", F_I64, AT(policy.age_max_steps), true, NULL,
+      "see the policy" },
+    { EVENT_POLICY, "claim_after_ms", F_I64, AT(policy.claim_after_ms), true, NULL,
+      "see the policy" },
+    { EVENT_POLICY, "claims_max", F_I64, AT(policy.claims_max), true, NULL, "see the policy" },
+    { EVENT_POLICY, "cpu_cost_milli", F_I64, AT(policy.cpu_cost_milli), true, NULL,
+      "see the policy" },
+
+    { EVENT_MODEL, "name", F_STR, AT(model.name), true, NULL, "GPU model" },
+    { EVENT_MODEL, "cost_milli", F_U32, AT(model.cost_milli), true, NULL,
+      "1000 = the reference GPU" },
+
+    { EVENT_TENANT, "name", F_STR, AT(tenant.name), true, NULL, "unique in the whole tree" },
+    { EVENT_TENANT, "parent", F_STR, AT(tenant.parent), false, NULL,
+      "the tenant above; absent at the top" },
+    { EVENT_TENANT, "weight_milli", F_U32, AT(tenant.weight_milli), true, NULL,
+      "its part among its siblings" },
+    { EVENT_TENANT, "guarantee_milli", F_U64, AT(tenant.guarantee_milli), false, NULL,
+      "reference GPUs it has before anyone shares, thousandths" },
+    { EVENT_TENANT, "limit", F_AMOUNTS, AT(tenant.limit), false, NULL, "held at a time, at most" },
+    { EVENT_TENANT, "user_limit", F_AMOUNTS, AT(tenant.user_limit), false, NULL,
+      "the same for each user" },
+
+    { EVENT_USER, "tenant", F_STR, AT(user.tenant), true, NULL, "" },
+    { EVENT_USER, "user", F_STR, AT(user.user), true, NULL, "" },
+    { EVENT_USER, "weight_milli", F_U32, AT(user.weight_milli), true, NULL,
+      "part among the tenant's users" },
+
+    { EVENT_NODE, "name", F_STR, AT(node.name), true, NULL, "" },
+    { EVENT_NODE, "model", F_STR, AT(node.model), false, NULL, "GPU model" },
+    { EVENT_NODE, "switch", F_STR, AT(node.net_switch), false, NULL, "network switch it hangs on" },
+    { EVENT_NODE, "gpus", F_U32, AT(node.gpus), false, NULL, "" },
+    { EVENT_NODE, "gpu_mem_mib", F_U32, AT(node.gpu_mem_mib), false, NULL, "of each GPU" },
+    { EVENT_NODE, "cpu_milli", F_U32, AT(node.cpu_milli), true, NULL, "" },
+    { EVENT_NODE, "mem_mib", F_U32, AT(node.mem_mib), true, NULL, "" },
+    { EVENT_NODE, "links", F_LINKS, AT(node.link), false, NULL,
+      "link group of each GPU; absent: one group" },
+
+    { EVENT_NODE_STATE, "name", F_STR, AT(node_state.name), true, NULL, "" },
+    { EVENT_NODE_STATE, "state", F_ENUM, AT(node_state.state), true, names_node_state, "" },
+
+    { EVENT_SUBMIT, "job", F_U64, AT(submit.id), true, NULL, "larger than every id before" },
+    { EVENT_SUBMIT, "tenant", F_STR, AT(submit.tenant), true, NULL, "" },
+    { EVENT_SUBMIT, "user", F_STR, AT(submit.user), true, NULL, "" },
+    { EVENT_SUBMIT, "models", F_STR, AT(submit.models), false, NULL,
+      "allowed GPU models, 'A|B'; absent: any" },
+    { EVENT_SUBMIT, "replicas", F_U32, AT(submit.request.replicas), true, NULL, "" },
+    { EVENT_SUBMIT, "gpus", F_U16, AT(submit.request.gpus), false, NULL,
+      "whole GPUs of each replica" },
+    { EVENT_SUBMIT, "gpu_milli", F_U16, AT(submit.request.gpu_milli), false, NULL,
+      "or a share of one GPU" },
+    { EVENT_SUBMIT, "gpu_mem_mib", F_U32, AT(submit.request.gpu_mem_mib), false, NULL,
+      "least memory of each GPU, or of the share" },
+    { EVENT_SUBMIT, "cpu_milli", F_U32, AT(submit.request.cpu_milli), false, NULL,
+      "of each replica" },
+    { EVENT_SUBMIT, "mem_mib", F_U32, AT(submit.request.mem_mib), false, NULL, "of each replica" },
+    { EVENT_SUBMIT, "within", F_ENUM8, AT(submit.request.scope), false, names_scope,
+      "how close the replicas are" },
+    { EVENT_SUBMIT, "layout", F_ENUM8, AT(submit.request.layout), false, names_layout, "" },
+    { EVENT_SUBMIT, "linked", F_U8, AT(submit.request.linked), false, NULL,
+      "1: GPUs of one link group" },
+    { EVENT_SUBMIT, "priority", F_ENUM, AT(submit.priority), true, names_priority, "" },
+    { EVENT_SUBMIT, "held", F_BOOL, AT(submit.held), false, NULL, "" },
+
+    { EVENT_JOB, "job", F_U64, AT(job.id), true, NULL, "" },
+    { EVENT_JOB, "what", F_ENUM, AT(job.what), true, names_job_event, "" },
+
+    { EVENT_PLACE, "job", F_U64, AT(place.id), true, NULL, "" },
+    { EVENT_PLACE, "slots", F_SLOTS, AT(place.slots), true, NULL,
+      "[node, GPU mask, thousandths] for each replica" },
+#undef AT
+};
+
+/* ---- writing ---- */
+
+static void write_amounts(struct json_out *w, const char *key, const struct amounts *a)
+{
+    bool any = false;
+    for (int r = 0; r < RES_COUNT; r++)
+        any = any || a->of[r] != NO_LIMIT;
+    if (!any)
+        return;
+    json_begin(w, key, '{');
+    for (int r = 0; r < RES_COUNT; r++)
+        if (a->of[r] != NO_LIMIT)
+            json_put_u64(w, resource_name((enum resource)r), a->of[r]);
+    json_end(w, '}');
+}
+
+static void write_links(struct json_out *w, const char *key, const struct event_node *n)
+{
+    bool any = false;
+    for (uint32_t g = 0; g < n->gpus; g++)
+        any = any || n->link[g];
+    if (!any)
+        return;
+    json_begin(w, key, '[');
+    for (uint32_t g = 0; g < n->gpus; g++)
+        json_put_u64(w, NULL, n->link[g]);
+    json_end(w, ']');
+}
+
+static void write_slots(struct json_out *w, const char *key, const struct event_place *p)
+{
+    json_begin(w, key, '[');
+    for (uint32_t i = 0; i < p->n; i++) {
+        json_begin(w, NULL, '[');
+        json_put_u64(w, NULL, p->slots[i].node);
+        json_put_u64(w, NULL, p->slots[i].gpu_mask);
+        json_put_u64(w, NULL, p->slots[i].milli);
+        json_end(w, ']');
+    }
+    json_end(w, ']');
+}
+
+static uint64_t load(const struct field *f, const void *p)
+{
+    switch (f->type) {
+    case F_U8:
+    case F_ENUM8: return *(const uint8_t *)p;
+    case F_BOOL: return *(const bool *)p;
+    case F_U16: return *(const uint16_t *)p;
+    case F_U32:
+    case F_ENUM: return *(const uint32_t *)p;
+    case F_U64: return *(const uint64_t *)p;
+    case F_STR:
+    case F_I64:
+    case F_AMOUNTS:
+    case F_LINKS:
+    case F_SLOTS: break;
+    }
+    return 0;
+}
+
+static void write_field(struct json_out *w, const struct event *ev, const struct field *f)
+{
+    const void *p = (const char *)ev + f->at;
+    const struct str *s = p;
+    uint64_t v = load(f, p);
+    switch (f->type) {
+    case F_STR:
+        if (s->n || f->needed)
+            json_put_str(w, f->key, *s);
+        break;
+    case F_I64: json_put_i64(w, f->key, *(const int64_t *)p); break;
+    case F_U8:
+    case F_U16:
+    case F_U32:
+    case F_U64:
+        if (v || f->needed)
+            json_put_u64(w, f->key, v);
+        break;
+    case F_BOOL:
+        if (v)
+            json_put_bool(w, f->key, true);
+        break;
+    case F_ENUM8:
+    case F_ENUM:
+        if ((v || f->needed) && f->names((uint32_t)v))
+            json_put_str(w, f->key, str_of(f->names((uint32_t)v)));
+        break;
+    case F_AMOUNTS: write_amounts(w, f->key, p); break;
+    case F_LINKS: write_links(w, f->key, &ev->node); break;
+    case F_SLOTS: write_slots(w, f->key, &ev->place); break;
+    }
+}
+
+void journal_write_header(struct buf *out)
+{
+    buf_printf(out, "{\"journal\":\"nightshift\",\"version\":%d}\n", JOURNAL_VERSION);
+}
+
+void journal_write(const struct event *ev, struct buf *out)
+{
+    struct json_out w = { .b = out };
+    json_begin(&w, NULL, '{');
+    json_put_i64(&w, "t", ev->t_ms);
+    json_put_str(&w, "ev", str_of(event_kind_name(ev->kind)));
+    for (size_t i = 0; i < ARRAY_LEN(fields); i++)
+        if (fields[i].kind == ev->kind)
+            write_field(&w, ev, &fields[i]);
+    json_end(&w, '}');
+    buf_addc(out, '\n');
+}
+
+/* ---- reading ---- */
+
+static int read_amounts(const struct json *obj, const char *key, struct amounts *out, struct err *e)
+{
+    const char *keys[RES_COUNT];
+    const struct json *o = json_find(obj, key);
+    *out = AMOUNTS_NO_LIMIT;
+    if (!o)
+        return 0;
+    for (int r = 0; r < RES_COUNT; r++)
+        keys[r] = resource_name((enum resource)r);
+    if (!json_is_object(o))
+        return err_set(e, ERR_INVALID, "field '%s': an object is needed", key);
+    if (json_only(o, keys, RES_COUNT, e) < 0)
+        return err_wrap(e, "field '%s'", key);
+    for (int r = 0; r < RES_COUNT; r++)
+        if (json_get_u64(o, keys[r], INT64_MAX, &out->of[r], e) < 0)
+            return err_wrap(e, "field '%s'", key);
+    return 0;
+}
+
+static int read_links(const struct json *obj, const char *key, struct event_node *n, struct err *e)
+{
+    const struct json *arr = json_find(obj, key);
+    uint32_t g = 0;
+    if (!arr)
+        return 0;
+    if (!json_is_array(arr) || json_len(arr) != n->gpus || n->gpus > GPUS_PER_NODE_MAX)
+        return err_set(e, ERR_INVALID, "field '%s': one number for each GPU is needed", key);
+    for (const struct json *v = json_first(arr); v; v = json_next(arr, v)) {
+        uint64_t x;
+        if (json_as_u64(v, GPUS_PER_NODE_MAX - 1, &x, e) < 0)
+            return err_wrap(e, "field '%s'", key);
+        n->link[g++] = (uint8_t)x;
+    }
+    return 0;
+}
+
+static int read_slot(const struct json *v, struct slot *out, struct err *e)
+{
+    static const uint64_t max[] = { NONE - 1, UINT16_MAX, GPU_MILLI };
+    uint64_t x[3] = { 0 };
+    size_t i = 0;
+    if (!json_is_array(v) || json_len(v) != 3)
+        return err_set(e, ERR_INVALID, "a slot is [node, GPU mask, thousandths]");
+    for (const struct json *n = json_first(v); n; n = json_next(v, n), i++)
+        if (json_as_u64(n, max[i], &x[i], e) < 0)
+            return -1;
+    *out = (struct slot){ (uint32_t)x[0], (uint16_t)x[1], (uint16_t)x[2] };
+    return 0;
+}
+
+static int read_slots(const struct json *obj, const char *key, struct arena *a,
+                      struct event_place *p, struct err *e)
+{
+    const struct json *arr = json_find(obj, key);
+    size_t n = arr && json_is_array(arr) ? json_len(arr) : 0;
+    if (n == 0 || n > REPLICAS_MAX)
+        return err_set(e, ERR_INVALID, "field '%s': a list of 1 to %d slots is needed", key,
+                       REPLICAS_MAX);
+    struct slot *slots = arena_array(a, struct slot, n);
+    p->slots = slots;
+    for (const struct json *v = json_first(arr); v; v = json_next(arr, v))
+        if (read_slot(v, &slots[p->n++], e) < 0)
+            return err_wrap(e, "field '%s'", key);
+    return 0;
+}
+
+static int read_enum(const struct json *obj, const struct field *f, uint32_t *out, struct err *e)
+{
+    struct str s = { "", 0 };
+    if (json_get_str(obj, f->key, 64, &s, e) < 0)
+        return -1;
+    if (s.n == 0 && !f->needed)
+        return 0;
+    for (uint32_t i = 0; f->names(i); i++)
+        if (str_is(s, f->names(i))) {
+            *out = i;
+            return 0;
+        }
+    err_set(e, ERR_INVALID, "field '%s': '%.*s' is not known", f->key, STR_ARG(s));
+    return err_hint(e, "the first of the known ones is '%s'", f->names(0));
+}
+
+static uint64_t type_max(enum field_type t)
+{
+    switch (t) {
+    case F_U8: return 1;
+    case F_U16: return UINT16_MAX;
+    case F_U32: return UINT32_MAX;
+    case F_U64: return INT64_MAX;
+    case F_STR:
+    case F_I64:
+    case F_BOOL:
+    case F_ENUM8:
+    case F_ENUM:
+    case F_AMOUNTS:
+    case F_LINKS:
+    case F_SLOTS: break;
+    }
+    return 0;
+}
+
+static void store(const struct field *f, void *p, uint64_t v)
+{
+    switch (f->type) {
+    case F_U8:
+    case F_ENUM8: *(uint8_t *)p = (uint8_t)v; break;
+    case F_U16: *(uint16_t *)p = (uint16_t)v; break;
+    case F_U32:
+    case F_ENUM: *(uint32_t *)p = (uint32_t)v; break;
+    case F_U64: *(uint64_t *)p = v; break;
+    case F_STR:
+    case F_I64:
+    case F_BOOL:
+    case F_AMOUNTS:
+    case F_LINKS:
+    case F_SLOTS: break;
+    }
+}
+
+static int read_str(const struct json *obj, const struct field *f, struct arena *a, struct str *out,
+                    struct err *e)
+{
+    struct str s = { "", 0 };
+    int rc = f->needed ? json_need_str(obj, f->key, 4096, &s, e)
+                       : json_get_str(obj, f->key, 4096, &s, e);
+    if (rc < 0)
+        return -1;
+    *out = (struct str){ arena_strndup(a, s.p, s.n), s.n };
+    return 0;
+}
+
+static int read_field(const struct json *obj, const struct field *f, struct arena *a,
+                      struct event *ev, struct err *e)
+{
+    void *p = (char *)ev + f->at;
+    uint64_t v = 0;
+    uint32_t i = 0;
+    switch (f->type) {
+    case F_STR: return read_str(obj, f, a, p, e);
+    case F_I64: return json_need_i64(obj, f->key, INT64_MIN, INT64_MAX, p, e);
+    case F_BOOL: return json_get_bool(obj, f->key, p, e);
+    case F_AMOUNTS: return read_amounts(obj, f->key, p, e);
+    case F_LINKS: return read_links(obj, f->key, &ev->node, e);
+    case F_SLOTS: return read_slots(obj, f->key, a, &ev->place, e);
+    case F_ENUM8:
+    case F_ENUM:
+        if (read_enum(obj, f, &i, e) < 0)
+            return -1;
+        v = i;
+        break;
+    case F_U8:
+    case F_U16:
+    case F_U32:
+    case F_U64:
+        if ((f->needed ? json_need_u64(obj, f->key, type_max(f->type), &v, e)
+                       : json_get_u64(obj, f->key, type_max(f->type), &v, e)) < 0)
+            return -1;
+        break;
+    }
+    store(f, p, v);
+    return 0;
+}
+
+static int check_keys(const struct json *obj, enum event_kind kind, struct err *e)
+{
+    const char *keys[ARRAY_LEN(fields) + 2] = { "t", "ev" };
+    size_t n = 2;
+    for (size_t i = 0; i < ARRAY_LEN(fields); i++)
+        if (fields[i].kind == kind)
+            keys[n++] = fields[i].key;
+    return json_only(obj, keys, n, e);
+}
+
+static int read_event(const struct json *obj, struct arena *a, struct event *ev, struct err *e)
+{
+    static const struct field kind_field = {
+        .key = "ev", .type = F_ENUM, .needed = true, .names = names_kind
+    };
+    uint32_t kind = 0;
+    if (!json_is_object(obj))
+        return err_set(e, ERR_INVALID, "a journal line is a JSON object");
+    if (json_need_i64(obj, "t", INT64_MIN, INT64_MAX, &ev->t_ms, e) < 0 ||
+        read_enum(obj, &kind_field, &kind, e) < 0)
+        return -1;
+    ev->kind = (enum event_kind)kind;
+    if (check_keys(obj, ev->kind, e) < 0)
+        return -1;
+    for (size_t i = 0; i < ARRAY_LEN(fields); i++)
+        if (fields[i].kind == ev->kind && read_field(obj, &fields[i], a, ev, e) < 0)
+            return -1;
+    return 0;
+}
+
+int journal_read(struct str line, struct arena *a, struct event *out, struct err *e)
+{
+    if (line.n > JOURNAL_LINE_MAX)
+        return err_set(e, ERR_TOO_LARGE, "a journal line of %zu bytes; at most %u", line.n,
+                       JOURNAL_LINE_MAX);
+    AUTO(json_free_p) struct json_doc *doc = json_read(line, e);
+    struct event ev = { 0 };
+    if (!doc || read_event(json_root(doc), a, &ev, e) < 0)
+        return -1;
+    *out = ev;
+    return 0;
+}
+
+int journal_read_header(struct str line, struct err *e)
+{
+    AUTO(json_free_p) struct json_doc *doc = json_read(line, e);
+    struct str name = { "", 0 };
+    uint64_t version = 0;
+    if (!doc)
+        return -1;
+    const struct json *root = json_root(doc);
+    if (!json_is_object(root) || json_need_str(root, "journal", 64, &name, e) < 0 ||
+        !str_is(name, "nightshift")) {
+        err_set(e, ERR_INVALID, "this is not a Nightshift journal");
+        return err_hint(e, "its first line is {\"journal\":\"nightshift\",\"version\":%d}",
+                        JOURNAL_VERSION);
+    }
+    if (json_need_u64(root, "version", UINT32_MAX, &version, e) < 0)
+        return -1;
+    if (version != JOURNAL_VERSION) {
+        err_set(e, ERR_INVALID, "the journal has version %llu; this program reads version %d",
+                (unsigned long long)version, JOURNAL_VERSION);
+        return err_hint(e, "use a newer nightshift for it");
+    }
+    return 0;
+}
+
+void journal_print_reference(struct buf *out)
+{
+    static const char *const types[] = {
+        [F_STR] = "text",   [F_U8] = "0 or 1",      [F_U16] = "number",      [F_U32] = "number",
+        [F_U64] = "number", [F_I64] = "number",     [F_BOOL] = "true/false", [F_ENUM8] = "word",
+        [F_ENUM] = "word",  [F_AMOUNTS] = "object", [F_LINKS] = "list",      [F_SLOTS] = "list",
+    };
+    for (uint32_t k = 0; k < EVENT_KIND_COUNT; k++) {
+        buf_printf(out, "\n### `%s`\n\n", names_kind(k));
+        bool any = false;
+        for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
+            const struct field *f = &fields[i];
+            if ((uint32_t)f->kind != k)
+                continue;
+            if (!any)
+                buf_addz(out, "| field | value | needed | |\n|---|---|---|---|\n");
+            any = true;
+            buf_printf(out, "| `%s` | %s | %s | %s", f->key, types[f->type], f->needed ? "yes" : "",
+                       f->help);
+            for (uint32_t n = 0; f->names && f->names(n); n++)
+                buf_printf(out, "%s`%s`", n ? ", " : (f->help[0] ? ": " : ""), f->names(n));
+            buf_addz(out, " |\n");
+        }
+        if (!any)
+            buf_addz(out, "No fields beyond `t` and `ev`.\n");
+    }
+}

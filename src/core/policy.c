@@ -1,0 +1,51 @@
+#include "core/policy.h"
+
+#define MINUTE_MS (60 * INT64_C(1000))
+#define HOUR_MS (60 * MINUTE_MS)
+#define DAY_MS (24 * HOUR_MS)
+
+static const struct policy_key keys[] = {
+    { "half_life_ms", offsetof(struct policy, half_life_ms), MINUTE_MS, 3650 * DAY_MS, 7 * DAY_MS,
+      "After this long a used GPU-hour counts half against its tenant" },
+    { "age_step_ms", offsetof(struct policy, age_step_ms), MINUTE_MS, 3650 * DAY_MS, DAY_MS,
+      "Waiting this long lifts a job by one priority class" },
+    { "age_max_steps", offsetof(struct policy, age_max_steps), 0, 3, 2,
+      "Age lifts a job by at most this many classes" },
+    { "claim_after_ms", offsetof(struct policy, claim_after_ms), 0, 3650 * DAY_MS, HOUR_MS,
+      "A job that waited this long for room may have machines kept free for it" },
+    { "claims_max", offsetof(struct policy, claims_max), 0, 1000, 4,
+      "So many jobs at a time may have machines kept free" },
+    { "cpu_cost_milli", offsetof(struct policy, cpu_cost_milli), 0, 1000, 10,
+      "What one CPU costs, in thousandths of a reference GPU" },
+};
+
+const struct policy_key *policy_key(size_t i)
+{
+    return i < ARRAY_LEN(keys) ? &keys[i] : NULL;
+}
+
+int64_t *policy_value(struct policy *p, const struct policy_key *k)
+{
+    return (int64_t *)(void *)((char *)p + k->offset);
+}
+
+struct policy policy_default(void)
+{
+    struct policy p = { 0 };
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+        *policy_value(&p, &keys[i]) = keys[i].dflt;
+    return p;
+}
+
+int policy_check(const struct policy *p, struct err *e)
+{
+    struct policy copy = *p;
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+        int64_t v = *policy_value(&copy, &keys[i]);
+        if (v < keys[i].min || v > keys[i].max)
+            return err_set(e, ERR_INVALID, "policy '%s' is %lld; it must lie between %lld and %lld",
+                           keys[i].name, (long long)v, (long long)keys[i].min,
+                           (long long)keys[i].max);
+    }
+    return 0;
+}

@@ -1,0 +1,235 @@
+#include "core/queue.h"
+
+static const struct {
+    const char *slug, *text;
+} reasons[] = {
+#define X(id, slug, text) [WHY_##id] = { slug, text },
+    REASONS(X)
+#undef X
+};
+
+const char *reason_slug(enum reason r)
+{
+    return (size_t)r < ARRAY_LEN(reasons) ? reasons[r].slug : "?";
+}
+
+const char *reason_text(enum reason r)
+{
+    return (size_t)r < ARRAY_LEN(reasons) ? reasons[r].text : "?";
+}
+
+void queue_init(struct queue *q)
+{
+    *q = (struct queue){ .job_unused = NONE, .group_unused = NONE };
+}
+
+void queue_free(struct queue *q)
+{
+    for (uint32_t i = 0; i < q->jobs; i++)
+        free(q->job[i].slots);
+    free(q->job);
+    free(q->group);
+    free(q->group_pos);
+    free(q->todo);
+    map_free(&q->job_by_id);
+    map_free(&q->group_by_key);
+}
+
+uint32_t queue_new_job(struct queue *q, uint64_t id)
+{
+    uint32_t i = q->job_unused;
+    if (i != NONE) {
+        q->job_unused = q->job[i].next;
+    } else {
+        vec_grow(q->job, q->jobs, q->job_cap);
+        i = q->jobs++;
+    }
+    q->job[i] = (struct job){ .id = id, .group = NONE, .prev = NONE, .next = NONE };
+    map_set(&q->job_by_id, id, i);
+    return i;
+}
+
+void queue_drop_job(struct queue *q, uint32_t job)
+{
+    struct job *j = &q->job[job];
+    map_remove(&q->job_by_id, j->id);
+    free(j->slots);
+    j->slots = NULL;
+    j->next = q->job_unused;
+    q->job_unused = job;
+}
+
+uint32_t queue_find(const struct queue *q, uint64_t id)
+{
+    uint64_t i;
+    return map_get(&q->job_by_id, id, &i) ? (uint32_t)i : NONE;
+}
+
+/* ---- groups ---- */
+
+static uint64_t group_key(uint32_t leaf, uint32_t shape, uint8_t priority)
+{
+    return (uint64_t)leaf << 34 | (uint64_t)shape << 2 | priority;
+}
+_Static_assert(PRIO_COUNT <= 4, "a priority takes two bits of a group's key");
+
+static uint32_t group_of(struct queue *q, struct shapes *sh, const struct job *j)
+{
+    uint64_t key = group_key(j->leaf, j->shape, j->priority), hit;
+    if (map_get(&q->group_by_key, key, &hit))
+        return (uint32_t)hit;
+    uint32_t i = q->group_unused;
+    bool todo = false;
+    if (i != NONE) {
+        q->group_unused = q->group[i].shape_next;
+        todo = q->group[i].todo; /* its number may still stand on the list */
+    } else {
+        uint32_t cap = q->group_cap;
+        vec_grow(q->group, q->groups, q->group_cap);
+        if (cap != q->group_cap)
+            q->group_pos = xrealloc(q->group_pos, q->group_cap, sizeof *q->group_pos);
+        i = q->groups++;
+        q->group_pos[i] = HEAP_OUT;
+    }
+    struct shape *shape = &sh->at[j->shape];
+    q->group[i] = (struct group){
+        .leaf = j->leaf,
+        .shape = j->shape,
+        .first = NONE,
+        .last = NONE,
+        .shape_prev = NONE,
+        .shape_next = shape->groups,
+        .blocked_on = NONE,
+        .blocked_prev = NONE,
+        .blocked_next = NONE,
+        .priority = j->priority,
+        .why = WHY_NEW,
+        .todo = todo,
+    };
+    if (shape->groups != NONE)
+        q->group[shape->groups].shape_prev = i;
+    shape->groups = i;
+    map_set(&q->group_by_key, key, i);
+    return i;
+}
+
+static void unblock(struct queue *q, struct shares *s, uint32_t group)
+{
+    struct group *g = &q->group[group];
+    if (g->blocked_on == NONE)
+        return;
+    if (g->blocked_prev != NONE)
+        q->group[g->blocked_prev].blocked_next = g->blocked_next;
+    else
+        s->at[g->blocked_on].blocked = g->blocked_next;
+    if (g->blocked_next != NONE)
+        q->group[g->blocked_next].blocked_prev = g->blocked_prev;
+    g->blocked_on = g->blocked_prev = g->blocked_next = NONE;
+}
+
+static void drop_group(struct queue *q, struct shapes *sh, struct shares *s, uint32_t group)
+{
+    struct group *g = &q->group[group];
+    unblock(q, s, group);
+    if (g->shape_prev != NONE)
+        q->group[g->shape_prev].shape_next = g->shape_next;
+    else
+        sh->at[g->shape].groups = g->shape_next;
+    if (g->shape_next != NONE)
+        q->group[g->shape_next].shape_prev = g->shape_prev;
+    map_remove(&q->group_by_key, group_key(g->leaf, g->shape, g->priority));
+    g->shape_next = q->group_unused;
+    q->group_unused = group;
+}
+
+/* ---- waiting ---- */
+
+void queue_add(struct queue *q, struct shapes *sh, struct shares *s, uint32_t job)
+{
+    struct job *j = &q->job[job];
+    uint32_t group = group_of(q, sh, j);
+    struct group *g = &q->group[group];
+    uint32_t after = g->last;
+    while (after != NONE && q->job[after].id > j->id) /* a job that comes back keeps its turn */
+        after = q->job[after].prev;
+    uint32_t before = after == NONE ? g->first : q->job[after].next;
+    j->group = group;
+    j->prev = after;
+    j->next = before;
+    *(after == NONE ? &g->first : &q->job[after].next) = job;
+    *(before == NONE ? &g->last : &q->job[before].prev) = job;
+    g->n++;
+    q->waiting++;
+    for (uint32_t i = j->leaf; i != NONE; i = s->at[i].parent)
+        s->at[i].waiting++;
+    if (g->n == 1) {
+        queue_todo(q, s, group);
+    }
+}
+
+void queue_remove(struct queue *q, struct shapes *sh, struct shares *s, uint32_t job)
+{
+    struct job *j = &q->job[job];
+    struct group *g = &q->group[j->group];
+    *(j->prev == NONE ? &g->first : &q->job[j->prev].next) = j->next;
+    *(j->next == NONE ? &g->last : &q->job[j->next].prev) = j->prev;
+    q->waiting--;
+    for (uint32_t i = j->leaf; i != NONE; i = s->at[i].parent)
+        s->at[i].waiting--;
+    if (--g->n == 0)
+        drop_group(q, sh, s, j->group);
+    j->group = j->prev = j->next = NONE;
+}
+
+void queue_todo(struct queue *q, struct shares *s, uint32_t group)
+{
+    unblock(q, s, group);
+    if (q->group[group].todo)
+        return;
+    q->group[group].todo = true;
+    vec_grow(q->todo, q->todo_n, q->todo_cap);
+    q->todo[q->todo_n++] = group;
+}
+
+void queue_block_room(struct queue *q, uint32_t group, enum reason why)
+{
+    q->group[group].why = (uint8_t)why;
+}
+
+void queue_block_limit(struct queue *q, struct shares *s, uint32_t group, uint32_t share,
+                       enum resource which)
+{
+    struct group *g = &q->group[group];
+    g->why = s->at[share].is_user ? WHY_LIMIT_USER : WHY_LIMIT_TENANT;
+    g->limit = (uint8_t)which;
+    g->blocked_on = share;
+    g->blocked_prev = NONE;
+    g->blocked_next = s->at[share].blocked;
+    if (g->blocked_next != NONE)
+        q->group[g->blocked_next].blocked_prev = group;
+    s->at[share].blocked = group;
+}
+
+void queue_wake_limit(struct queue *q, struct shares *s, uint32_t leaf)
+{
+    for (uint32_t i = leaf; i != NONE; i = s->at[i].parent)
+        while (s->at[i].blocked != NONE)
+            queue_todo(q, s, s->at[i].blocked);
+}
+
+void queue_wake_all(struct queue *q, struct shapes *sh, struct shares *s)
+{
+    for (uint32_t i = 0; i < sh->n; i++) {
+        if (sh->at[i].refs == 0)
+            continue;
+        sh->at[i].no_room = false;
+        for (uint32_t g = sh->at[i].groups; g != NONE; g = q->group[g].shape_next)
+            queue_todo(q, s, g);
+    }
+}
+
+uint32_t queue_rank(const struct job *j, const struct policy *p, int64_t now_ms)
+{
+    int64_t steps = now_ms > j->submit_ms ? (now_ms - j->submit_ms) / p->age_step_ms : 0;
+    return j->priority + (uint32_t)MIN(steps, p->age_max_steps);
+}

@@ -1,0 +1,77 @@
+/* queue - the jobs that wait, in groups that rise and fall together.
+ *
+ * A group is the jobs of one user, one priority and one shape, oldest first.  When its first job
+ * does not fit, none does, so a pass pays for groups, not for jobs.  A group is in one of three places: on the
+ * todo list (the next pass tries it), blocked for room (its shape knows when room comes), or blocked under
+ * the limit of a share (that share's list).
+ */
+#ifndef NS_CORE_QUEUE_H
+#define NS_CORE_QUEUE_H
+
+#include "core/reason.h"
+#include "core/shape.h"
+#include "core/share.h"
+
+struct job {
+    uint64_t id; /* also the order of submission */
+    int64_t submit_ms;
+    int64_t held_since_ms; /* since when it has its slots */
+    uint32_t leaf, shape;
+    uint32_t group, prev, next; /* while it waits; NONE otherwise */
+    uint32_t slots_n;
+    struct slot *slots;     /* while it holds resources */
+    struct amounts charged; /* while it holds them: what its limits were charged */
+    int64_t cost_milli;
+    uint8_t state, priority;
+    bool awake;     /* a frozen job that wants to go on */
+    bool has_claim; /* nodes are kept free for it */
+};
+
+struct group {
+    uint32_t leaf, shape;
+    uint32_t first, last, n;             /* jobs, oldest first */
+    uint32_t shape_prev, shape_next;     /* groups of the same shape */
+    uint32_t blocked_on;                 /* the share whose limit it waits for, or NONE */
+    uint32_t blocked_prev, blocked_next; /* groups that wait for that share */
+    uint8_t priority;
+    uint8_t why;   /* enum reason */
+    uint8_t limit; /* enum resource, when it waits for a limit */
+    bool todo;
+};
+
+struct queue {
+    struct job *job;
+    uint32_t jobs, job_cap, job_unused; /* unused jobs are chained by `next` */
+    struct map job_by_id;
+    struct group *group;
+    uint32_t groups, group_cap, group_unused; /* unused groups are chained by shape_next */
+    uint32_t *group_pos;                      /* place of each group in its user's heap */
+    struct map group_by_key;
+    uint32_t *todo;
+    uint32_t todo_n, todo_cap;
+    uint64_t waiting; /* jobs in groups */
+};
+
+void queue_init(struct queue *q);
+void queue_free(struct queue *q);
+
+uint32_t queue_new_job(struct queue *q, uint64_t id);
+void queue_drop_job(struct queue *q, uint32_t job);
+uint32_t queue_find(const struct queue *q, uint64_t id); /* NONE when unknown */
+
+/* The job starts or stops waiting. */
+void queue_add(struct queue *q, struct shapes *sh, struct shares *s, uint32_t job);
+void queue_remove(struct queue *q, struct shapes *sh, struct shares *s, uint32_t job);
+
+void queue_todo(struct queue *q, struct shares *s, uint32_t group); /* idempotent; lifts a block */
+void queue_block_room(struct queue *q, uint32_t group, enum reason why);
+void queue_block_limit(struct queue *q, struct shares *s, uint32_t group, uint32_t share,
+                       enum resource which);
+void queue_wake_limit(struct queue *q, struct shares *s,
+                      uint32_t leaf); /* room under the limits of leaf and above */
+void queue_wake_all(struct queue *q, struct shapes *sh, struct shares *s);
+
+/* The job's class, lifted by its age. */
+uint32_t queue_rank(const struct job *j, const struct policy *p, int64_t now_ms);
+
+#endif

@@ -1,0 +1,32 @@
+/* reason - why a job waits: one code for each, with the sentence that a person reads. */
+#ifndef NS_CORE_REASON_H
+#define NS_CORE_REASON_H
+
+#include "base/base.h"
+
+/* id, slug, meaning.  What a pass stores; core_explain adds the figures. */
+#define REASONS(X)                                                                                 \
+    X(NEW, "new", "no pass has looked at it yet")                                                  \
+    X(HELD, "held", "it is held: it waits until someone releases it")                              \
+    X(FROZEN, "frozen", "it is frozen: it waits until someone thaws it")                           \
+    X(LIMIT_TENANT, "tenant_limit", "its tenant is at a limit")                                    \
+    X(LIMIT_USER, "user_limit", "its user is at a limit")                                          \
+    X(ROOM, "room", "no machine has room for it now")                                              \
+    X(NO_NODE, "no_node", "no machine that could run it is up")                                    \
+    X(MODEL_BUSY, "model_busy", "the GPU models it asks for are busy")                             \
+    X(GPUS_BUSY, "gpus_busy", "too few GPUs are free")                                             \
+    X(SCATTERED, "scattered", "enough GPUs are free, but not close enough together")               \
+    X(CPU_BUSY, "cpu_busy", "machines with free GPUs have too few CPUs free")                      \
+    X(MEM_BUSY, "memory_busy", "machines with free GPUs have too little memory free")              \
+    X(KEPT, "kept", "the room is kept free for a job that has waited longer")
+enum reason {
+#define X(id, slug, text) WHY_##id,
+    REASONS(X)
+#undef X
+    REASON_COUNT
+};
+
+const char *reason_slug(enum reason r);
+const char *reason_text(enum reason r);
+
+#endif

@@ -1,0 +1,31 @@
+/* shape - equal requests are one shape: what fits or does not fit is found out once for all of them. */
+#ifndef NS_CORE_SHAPE_H
+#define NS_CORE_SHAPE_H
+
+#include "base/map.h"
+#include "core/types.h"
+
+struct shape {
+    struct request request;
+    uint32_t refs;   /* jobs of this shape that have not ended */
+    uint32_t next;   /* same hash, or the next unused one */
+    uint32_t groups; /* first group of waiting jobs; see queue.h */
+    bool no_room;    /* known not to fit since room was last freed for it */
+};
+
+struct shapes {
+    struct shape *at;
+    uint32_t n, cap, unused;
+    struct map by_hash;
+};
+
+void shapes_init(struct shapes *s);
+void shapes_free(struct shapes *s);
+uint32_t shapes_ref(struct shapes *s,
+                    const struct request *r); /* finds or makes it, counts one more */
+void shapes_unref(struct shapes *s, uint32_t shape);
+
+/* What a job of this shape counts against limits.  share_milli: the part of a GPU that a sharing replica counts as. */
+struct amounts request_amounts(const struct request *r, uint32_t share_milli);
+
+#endif

@@ -1,0 +1,285 @@
+#include "core/share.h"
+
+#include "base/decay.h"
+
+#define ROUNDING_GAIN 32.0 /* three percent off outweighs a job as large as the share itself */
+#define JOB_MEAN 8         /* jobs that the mean cost of a job looks back */
+#define LN2 0.69314718055994530942
+
+/* ---- the tree ---- */
+
+static uint64_t find_key(uint32_t parent, struct str name)
+{
+    return str_hash(name) ^ ((uint64_t)parent + 1) * 0x9E3779B97F4A7C15ull;
+}
+
+/* Keys are hashes; a collision moves on to the next number until it is free. */
+static uint32_t find(const struct shares *s, uint32_t parent, struct str name,
+                     uint64_t *out_free_key)
+{
+    uint64_t key = find_key(parent, name), hit;
+    while (map_get(&s->find, key, &hit)) {
+        const struct share *sh = &s->at[hit];
+        uint32_t under = sh->is_user ? sh->parent : SHARE_ROOT;
+        if (under == parent && str_is(name, sh->name))
+            return (uint32_t)hit;
+        key++;
+    }
+    *out_free_key = key;
+    return NONE;
+}
+
+static uint32_t add(struct shares *s, uint32_t parent, struct str name, bool is_user,
+                    int64_t now_ms)
+{
+    if (s->n == 1)
+        s->begin_ms = now_ms; /* the first tenant; the root is older than time */
+    uint32_t cap = s->cap;
+    vec_grow(s->at, s->n, s->cap);
+    if (s->cap != cap)
+        s->pos = xrealloc(s->pos, s->cap, sizeof *s->pos);
+    uint32_t i = s->n++;
+    s->pos[i] = HEAP_OUT;
+    s->at[i] = (struct share){
+        .parent = parent,
+        .depth = parent == NONE ? 0 : s->at[parent].depth + 1,
+        .is_user = is_user,
+        .name = xcalloc(1, name.n + 1),
+        .weight_milli = 1000,
+        .limit = AMOUNTS_NO_LIMIT,
+        .user_limit = AMOUNTS_NO_LIMIT,
+        .past_at_ms = now_ms,
+        .blocked = NONE,
+    };
+    memcpy(s->at[i].name, name.p, name.n);
+    return i;
+}
+
+void shares_init(struct shares *s, int64_t half_life_ms)
+{
+    *s = (struct shares){ .half_life_ms = half_life_ms };
+    add(s, NONE, STR(""), false, 0);
+}
+
+void shares_free(struct shares *s)
+{
+    for (uint32_t i = 0; i < s->n; i++) {
+        free(s->at[i].name);
+        heap_free(&s->at[i].ready);
+    }
+    free(s->at);
+    free(s->pos);
+    map_free(&s->find);
+}
+
+uint32_t shares_tenant(const struct shares *s, struct str name)
+{
+    uint64_t unused;
+    return find(s, SHARE_ROOT, name, &unused); /* tenants' names are unique in the whole tree */
+}
+
+uint32_t shares_user(const struct shares *s, uint32_t tenant, struct str name)
+{
+    uint64_t unused;
+    return find(s, tenant, name, &unused);
+}
+
+uint32_t shares_add_user(struct shares *s, uint32_t tenant, struct str name, int64_t now_ms)
+{
+    uint64_t key;
+    uint32_t i = find(s, tenant, name, &key);
+    if (i != NONE)
+        return i;
+    i = add(s, tenant, name, true, now_ms);
+    s->at[i].limit = s->at[tenant].user_limit;
+    map_set(&s->find, key, i);
+    return i;
+}
+
+static int check_parent(const struct shares *s, uint32_t self, uint32_t parent,
+                        const struct event_tenant *t, struct err *e)
+{
+    if (parent == NONE) {
+        err_set(e, ERR_INVALID, "tenant '%.*s': its parent '%.*s' does not exist", STR_ARG(t->name),
+                STR_ARG(t->parent));
+        return err_hint(e, "make the parent first");
+    }
+    for (uint32_t p = parent; p != NONE; p = s->at[p].parent)
+        if (p == self) {
+            err_set(e, ERR_INVALID,
+                    "tenant '%.*s' cannot be below '%.*s': that is a cycle in the tree",
+                    STR_ARG(t->name), STR_ARG(t->parent));
+            return err_hint(e, "choose a parent that is not the tenant itself or one below it");
+        }
+    if (s->at[parent].depth + 2 >= TREE_DEPTH_MAX)
+        return err_set(e, ERR_INVALID, "tenant '%.*s': the tree is deeper than %d levels",
+                       STR_ARG(t->name), TREE_DEPTH_MAX - 2);
+    if (self != NONE && s->at[self].parent != parent) {
+        err_set(e, ERR_INVALID, "tenant '%.*s' cannot move from '%s' to '%.*s'", STR_ARG(t->name),
+                s->at[s->at[self].parent].name, STR_ARG(t->parent));
+        return err_hint(e, "make a new tenant there; past use belongs to the place in the tree");
+    }
+    return 0;
+}
+
+int shares_set_tenant(struct shares *s, const struct event_tenant *t, int64_t now_ms, struct err *e)
+{
+    uint64_t key = 0;
+    uint32_t parent = t->parent.n ? shares_tenant(s, t->parent) : SHARE_ROOT;
+    uint32_t i = find(s, SHARE_ROOT, t->name, &key);
+    if (check_parent(s, i, parent, t, e) < 0)
+        return -1;
+    if (i == NONE) {
+        i = add(s, parent, t->name, false, now_ms);
+        map_set(&s->find, key, i);
+    }
+    struct share *sh = &s->at[i];
+    sh->weight_milli = t->weight_milli;
+    sh->guarantee_milli = (int64_t)t->guarantee_milli;
+    sh->limit = t->limit;
+    sh->user_limit = t->user_limit;
+    for (uint32_t u = 0; u < s->n; u++)
+        if (s->at[u].is_user && s->at[u].parent == i)
+            s->at[u].limit = t->user_limit;
+    return 0;
+}
+
+/* ---- what they have and had ---- */
+
+/* Cost × time if the share goes on as it is until now_ms. */
+static double past_at(const struct shares *s, const struct share *sh, int64_t now_ms)
+{
+    if (now_ms <= sh->past_at_ms)
+        return sh->past_cost_ms;
+    double keep = decay_factor(now_ms - sh->past_at_ms, s->half_life_ms);
+    double window_ms = (double)s->half_life_ms / LN2;
+    return sh->past_cost_ms * keep + (double)sh->cost_milli * window_ms * (1.0 - keep);
+}
+
+static void settle(const struct shares *s, struct share *sh, int64_t now_ms)
+{
+    sh->past_cost_ms = past_at(s, sh, now_ms);
+    sh->past_at_ms = MAX(now_ms, sh->past_at_ms);
+}
+
+void shares_charge(struct shares *s, uint32_t leaf, const struct amounts *a, int64_t cost_milli,
+                   int sign, int64_t now_ms)
+{
+    for (uint32_t i = leaf; i != NONE; i = s->at[i].parent) {
+        struct share *sh = &s->at[i];
+        settle(s, sh, now_ms);
+        sh->cost_milli += sign * cost_milli;
+        if (sign > 0)
+            sh->job_milli = sh->job_milli ? sh->job_milli + (cost_milli - sh->job_milli) / JOB_MEAN : cost_milli;
+        for (int r = 0; r < RES_COUNT; r++)
+            sh->used.of[r] = sign > 0 ? sh->used.of[r] + a->of[r] : sh->used.of[r] - a->of[r];
+    }
+}
+
+void shares_keep(struct shares *s, uint32_t leaf, int64_t cost_milli)
+{
+    for (uint32_t i = leaf; i != NONE; i = s->at[i].parent)
+        s->at[i].kept_milli += cost_milli;
+}
+
+void shares_set_half_life(struct shares *s, int64_t half_life_ms, int64_t now_ms)
+{
+    for (uint32_t i = 0; i < s->n; i++) {
+        settle(s, &s->at[i], now_ms);
+        /* past_cost_ms is a mean rate times the window: the mean stays, the window changes. */
+        s->at[i].past_cost_ms *= (double)half_life_ms / (double)s->half_life_ms;
+    }
+    s->half_life_ms = half_life_ms;
+}
+
+static uint32_t over_limit(const struct shares *s, uint32_t leaf, const struct amounts *a,
+                           bool empty, enum resource *out_which)
+{
+    for (uint32_t i = leaf; i != NONE; i = s->at[i].parent) {
+        const struct share *sh = &s->at[i];
+        for (int r = 0; r < RES_COUNT; r++) {
+            uint64_t used = empty ? 0 : sh->used.of[r];
+            if (sh->limit.of[r] != NO_LIMIT && a->of[r] > 0 && used + a->of[r] > sh->limit.of[r]) {
+                *out_which = (enum resource)r;
+                return i;
+            }
+        }
+    }
+    return NONE;
+}
+
+uint32_t shares_over_limit(const struct shares *s, uint32_t leaf, const struct amounts *a,
+                           enum resource *out_which)
+{
+    return over_limit(s, leaf, a, false, out_which);
+}
+
+uint32_t shares_never_fits(const struct shares *s, uint32_t leaf, const struct amounts *a,
+                           enum resource *out_which)
+{
+    return over_limit(s, leaf, a, true, out_which);
+}
+
+/* ---- the order ---- */
+
+double share_past_milli(const struct shares *s, uint32_t share, int64_t now_ms)
+{
+    /* Since the beginning a constant use of 1 would have come to this part of the window. */
+    double filled = 1.0 - decay_factor(now_ms - s->begin_ms, s->half_life_ms);
+    double sum = past_at(s, &s->at[share], now_ms) * LN2 / (double)s->half_life_ms;
+    return filled > 0 ? sum / filled : 0;
+}
+
+void shares_set_levels(struct shares *s, int64_t now_ms)
+{
+    for (uint32_t i = 0; i < s->n; i++) {
+        s->at[i].level = 0;
+        s->at[i].level_weight = 0;
+    }
+    for (uint32_t i = 1; i < s->n; i++) {
+        const struct share *sh = &s->at[i];
+        if (sh->waiting == 0)
+            continue;
+        s->at[sh->parent].level += share_past_milli(s, i, now_ms) - (double)sh->guarantee_milli;
+        s->at[sh->parent].level_weight += sh->weight_milli;
+    }
+    for (uint32_t i = 0; i < s->n; i++)
+        if (s->at[i].level_weight)
+            s->at[i].level /= (double)s->at[i].level_weight;
+}
+
+/* How far the past is off the level of the siblings, magnified, but worth one job at most. */
+static double rounding(const struct shares *s, const struct share *sh, double past_milli)
+{
+    double off =
+        past_milli - (double)sh->guarantee_milli - s->at[sh->parent].level * sh->weight_milli;
+    double most = (double)sh->job_milli;
+    off *= ROUNDING_GAIN;
+    return off > most ? most : off < -most ? -most : off;
+}
+
+void share_set_key(struct shares *s, uint32_t share, int64_t now_ms)
+{
+    struct share *sh = &s->at[share];
+    int64_t present_milli = sh->cost_milli + sh->kept_milli;
+    sh->below_guarantee = present_milli < sh->guarantee_milli;
+    if (sh->below_guarantee)
+        sh->key = (double)present_milli / (double)sh->guarantee_milli;
+    else {
+        double past = share_past_milli(s, share, now_ms);
+        sh->key = (past + rounding(s, sh, past) +
+                   (double)(present_milli + sh->job_milli / 2 - 2 * sh->guarantee_milli)) /
+                  (double)sh->weight_milli;
+    }
+}
+
+bool share_before(const void *shares, uint32_t a, uint32_t b)
+{
+    const struct share *x = &((const struct shares *)shares)->at[a];
+    const struct share *y = &((const struct shares *)shares)->at[b];
+    if (x->below_guarantee != y->below_guarantee)
+        return x->below_guarantee;
+    if (x->key < y->key || y->key < x->key)
+        return x->key < y->key;
+    return a < b;
+}

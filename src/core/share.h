@@ -1,0 +1,94 @@
+/* share - who is next: tenants as a tree, users as its leaves, each with what it may have, has, had.
+ *
+ * The key of a share is (past + present + job / 2 - 2 × guarantee) / weight, in reference GPUs:
+ * `past` is its use averaged with the policy's half-life, `present` what it holds now, `job` what one
+ * of its jobs takes, as a mean.  Filling always the smallest key is a weighted max-min share above the guarantees,
+ * corrected for the past; in steady contention past and present both settle at the entitlement.
+ * Without half a job small shares would win: a share is chosen at its lowest, and one
+ * that is small next to its jobs is further below its mean then.  Jobs are not divisible, so what is
+ * held can only be the entitlement rounded to jobs; the rounding goes up or down as the past asks
+ * (share.c), which makes the mean exact.  A share below its guarantee comes before all others.
+ * Sums are integers; only the past is a floating-point number.
+ */
+#ifndef NS_CORE_SHARE_H
+#define NS_CORE_SHARE_H
+
+#include "base/err.h"
+#include "base/heap.h"
+#include "base/map.h"
+#include "core/event.h"
+
+struct share {
+    uint32_t parent; /* NONE at the root */
+    uint32_t depth;  /* root 0 */
+    bool is_user;
+    char *name;
+    uint32_t weight_milli;
+    int64_t guarantee_milli;
+    struct amounts limit;      /* of this share and all below it */
+    struct amounts user_limit; /* of each user of this tenant */
+    struct amounts used;       /* held now, by this share and all below it */
+    int64_t cost_milli;        /* the same in reference GPUs */
+    int64_t job_milli;         /* cost of one job, a mean over the latest */
+    int64_t kept_milli;        /* cost of the jobs below it that nodes are kept for */
+    uint64_t waiting;          /* jobs below it that wait for a place */
+
+    double past_cost_ms; /* decayed cost × time up to past_at_ms */
+    int64_t past_at_ms;
+
+    uint32_t blocked; /* first group that waits for room under this share's limit; see queue.h */
+
+    /* Only during a pass: */
+    struct heap ready;       /* children (or, at a user, groups) that have something to try */
+    uint64_t level_weight;
+    double level; /* of its children that wait: mean past above the guarantee, by weight */
+    double key;
+    bool below_guarantee;
+};
+
+struct shares {
+    struct share *at;
+    uint32_t n, cap;
+    uint32_t *pos;   /* place of each share in its parent's heap */
+    struct map find; /* (parent, name) -> index; see share.c */
+    int64_t half_life_ms;
+    int64_t begin_ms; /* when the first tenant came: there is no past before it */
+};
+
+#define SHARE_ROOT 0u
+
+void shares_init(struct shares *s, int64_t half_life_ms);
+void shares_free(struct shares *s);
+
+uint32_t shares_tenant(const struct shares *s, struct str name); /* NONE when unknown */
+uint32_t shares_user(const struct shares *s, uint32_t tenant, struct str name);
+uint32_t shares_add_user(struct shares *s, uint32_t tenant, struct str name, int64_t now_ms);
+
+/* Makes or changes a tenant.  Refuses a parent that is unknown or below the tenant itself. */
+int shares_set_tenant(struct shares *s, const struct event_tenant *t, int64_t now_ms, struct err *e)
+    MUST_USE;
+
+/* A job of `leaf` takes (sign +1) or gives back (-1) these amounts and this cost. */
+void shares_charge(struct shares *s, uint32_t leaf, const struct amounts *a, int64_t cost_milli,
+                   int sign, int64_t now_ms);
+
+/* Nodes are kept for a job of `leaf` of this cost, or no longer (negative): it counts as present. */
+void shares_keep(struct shares *s, uint32_t leaf, int64_t cost_milli);
+
+void shares_set_half_life(struct shares *s, int64_t half_life_ms, int64_t now_ms);
+
+/* The first share from the leaf upwards whose limit `a` would pass, or NONE. */
+uint32_t shares_over_limit(const struct shares *s, uint32_t leaf, const struct amounts *a,
+                           enum resource *out_which);
+
+/* The same for an empty cluster: could a job of this size ever run here? */
+uint32_t shares_never_fits(const struct shares *s, uint32_t leaf, const struct amounts *a,
+                           enum resource *out_which);
+
+double share_past_milli(const struct shares *s, uint32_t share,
+                        int64_t now_ms);                  /* reference GPUs × 1000 */
+void shares_set_levels(struct shares *s, int64_t now_ms); /* once, before the keys of a pass */
+void share_set_key(struct shares *s, uint32_t share, int64_t now_ms);
+bool share_before(const void *shares, uint32_t a, uint32_t b); /* for the heap; a total order */
+
+#endif

@@ -1,0 +1,116 @@
+/* types - the core's small values: ids, amounts, what a job asks for, where it runs.
+ *
+ * Quantities are integers with their unit in the name (thousandths of a GPU or CPU, MiB, ms), so
+ * sums are exact and a journal replays bit for bit.
+ */
+#ifndef NS_CORE_TYPES_H
+#define NS_CORE_TYPES_H
+
+#include "base/base.h"
+#include "base/str.h"
+
+typedef struct {
+    uint64_t v;
+} job_id;
+typedef struct {
+    uint32_t v;
+} node_id;
+typedef struct {
+    uint32_t v;
+} share_id; /* a tenant, or a user inside one */
+
+#define NONE UINT32_MAX
+#define GPU_MILLI 1000u      /* one whole GPU */
+#define GPUS_PER_NODE_MAX 16 /* GPUs one node may have */
+#define MODELS_MAX 64        /* GPU models in one cluster: a request names them as bits */
+#define REPLICAS_MAX 4096
+#define NAME_MAX_BYTES 253
+#define TREE_DEPTH_MAX 8 /* tenants above one another, the user included */
+
+/* What is counted against a limit. */
+#define RESOURCES(X)                                                                               \
+    X(GPU, "gpus")                                                                                 \
+    X(CPU, "cpus")                                                                                 \
+    X(MEM, "memory")                                                                               \
+    X(JOBS, "jobs")
+enum resource {
+#define X(id, name) RES_##id,
+    RESOURCES(X)
+#undef X
+    RES_COUNT
+};
+const char *resource_name(enum resource r);
+
+/* GPU and CPU in thousandths, memory in MiB, jobs as a count. */
+struct amounts {
+    uint64_t of[RES_COUNT];
+};
+#define NO_LIMIT UINT64_MAX
+#define AMOUNTS_NO_LIMIT ((struct amounts){ { NO_LIMIT, NO_LIMIT, NO_LIMIT, NO_LIMIT } })
+
+#define PRIORITIES(X)                                                                              \
+    X(LOW, "low")                                                                                  \
+    X(NORMAL, "normal")                                                                            \
+    X(HIGH, "high")                                                                                \
+    X(URGENT, "urgent")
+enum priority {
+#define X(id, name) PRIO_##id,
+    PRIORITIES(X)
+#undef X
+    PRIO_COUNT
+};
+const char *priority_name(enum priority p);
+
+/* How close the replicas of a gang must be. */
+#define SCOPES(X)                                                                                  \
+    X(ANY, "any")                                                                                  \
+    X(SWITCH, "switch")                                                                            \
+    X(NODE, "node")
+enum scope {
+#define X(id, name) SCOPE_##id,
+    SCOPES(X)
+#undef X
+    SCOPE_COUNT
+};
+const char *scope_name(enum scope s);
+
+/* How a gang uses nodes: pack prefers few, fewest insists on the least possible number, spread
+ * puts each replica on a node of its own. */
+#define LAYOUTS(X)                                                                                 \
+    X(PACK, "pack")                                                                                \
+    X(FEWEST, "fewest")                                                                            \
+    X(SPREAD, "spread")
+enum layout {
+#define X(id, name) LAYOUT_##id,
+    LAYOUTS(X)
+#undef X
+    LAYOUT_COUNT
+};
+const char *layout_name(enum layout l);
+
+/* What one job asks for.  Each of the equal replicas gets cpu, memory, and either `gpus` whole GPUs
+ * or a share of one: gpu_milli thousandths of it, or as much as holds gpu_mem_mib, whichever is
+ * more.  models is a bit set; 0 means any. */
+struct request {
+    uint64_t models;
+    uint32_t replicas;
+    uint32_t cpu_milli, mem_mib, gpu_mem_mib;
+    uint16_t gpus, gpu_milli;
+    uint8_t scope, layout, linked; /* linked: a replica's GPUs lie in one link group */
+    uint8_t zero[5];               /* no padding: requests are compared and hashed as bytes */
+};
+_Static_assert(sizeof(struct request) == 40, "a request has no hidden padding");
+
+static inline bool request_shares_gpu(const struct request *r)
+{
+    return r->gpus == 0 && (r->gpu_milli > 0 || r->gpu_mem_mib > 0);
+}
+
+/* One replica on one node: which GPUs, and how much of each. */
+struct slot {
+    uint32_t node;
+    uint16_t gpu_mask;
+    uint16_t milli; /* of each GPU in the mask; 1000 = whole */
+};
+
+#endif

@@ -1,0 +1,166 @@
+/* Copies of what is inside, for reports and tests. */
+#include "core/state.h"
+
+bool core_share(const struct core *c, share_id id, int64_t now_ms, struct share_view *out)
+{
+    if (id.v >= c->shares.n)
+        return false;
+    const struct share *s = &c->shares.at[id.v];
+    *out = (struct share_view){
+        .name = s->name,
+        .parent = { s->parent },
+        .is_user = s->is_user,
+        .depth = s->depth,
+        .weight_milli = s->weight_milli,
+        .guarantee_milli = s->guarantee_milli,
+        .cost_milli = s->cost_milli,
+        .past_milli = share_past_milli(&c->shares, id.v, now_ms),
+        .used = s->used,
+        .limit = s->limit,
+        .waiting = s->waiting,
+    };
+    return true;
+}
+
+bool core_node(const struct core *c, node_id id, struct node_view *out)
+{
+    if (id.v >= c->cluster.nodes)
+        return false;
+    const struct node *n = &c->cluster.node[id.v];
+    const struct kind *k = &c->cluster.kind[n->kind];
+    *out = (struct node_view){
+        .name = n->name,
+        .model = k->gpus ? names_get(&c->cluster.models, k->model) : "",
+        .state = (enum node_state)n->state,
+        .gpus = k->gpus,
+        .cpu_milli = k->cpu_milli,
+        .mem_mib = k->mem_mib,
+        .cpu_free_milli = n->room.cpu_milli,
+        .mem_free_mib = n->room.mem_mib,
+        .kept = n->claim != NONE,
+    };
+    memcpy(out->gpu_free, n->room.gpu, sizeof out->gpu_free);
+    return true;
+}
+
+bool core_job(const struct core *c, job_id id, struct job_view *out)
+{
+    uint32_t job = queue_find(&c->queue, id.v);
+    if (job == NONE)
+        return false;
+    const struct job *j = &c->queue.job[job];
+    *out = (struct job_view){
+        .leaf = { j->leaf },
+        .state = (enum job_state)j->state,
+        .priority = (enum priority)j->priority,
+        .request = c->shapes.at[j->shape].request,
+        .submit_ms = j->submit_ms,
+        .why = j->group != NONE       ? (enum reason)c->queue.group[j->group].why
+             : j->state == JOB_FROZEN ? WHY_FROZEN
+                                      : WHY_HELD,
+        .slots = j->slots,
+        .n = j->slots_n,
+    };
+    return true;
+}
+
+struct core_totals core_totals(const struct core *c)
+{
+    struct core_totals t = {
+        .total = c->cluster.total,
+        .free = c->cluster.free,
+        .waiting = c->queue.waiting,
+        .nodes = c->cluster.nodes,
+        .shares = c->shares.n,
+        .cells = c->cluster.cells_live,
+    };
+    for (uint32_t i = 0; i < c->claims; i++)
+        t.kept_nodes += c->claim[i].n;
+    for (uint32_t i = 0; i < c->shapes.n; i++)
+        t.shapes += c->shapes.at[i].refs > 0;
+    return t;
+}
+
+/* ---- the audit: every sum, counted again from nothing ---- */
+
+static int audit_nodes(const struct core *c, struct err *e)
+{
+    const struct cluster *cl = &c->cluster;
+    AUTO(free_p) struct room *room = xcalloc(cl->nodes + 1, sizeof *room);
+    for (uint32_t i = 0; i < cl->nodes; i++)
+        room[i] = kind_room(&cl->kind[cl->node[i].kind]);
+    for (uint32_t i = 0; i < c->queue.jobs; i++) {
+        const struct job *j = &c->queue.job[i];
+        const struct request *r = &c->shapes.at[j->shape].request;
+        for (uint32_t s = 0; j->slots && s < j->slots_n; s++) {
+            struct room *m = &room[j->slots[s].node];
+            struct room before = *m;
+            room_take(m, r, j->slots[s].gpu_mask, j->slots[s].milli);
+            for (int g = 0; g < GPUS_PER_NODE_MAX; g++)
+                if (m->gpu[g] > before.gpu[g])
+                    return err_set(e, ERR_INTERNAL, "node %s: GPU %d is given out twice",
+                                   cl->node[j->slots[s].node].name, g);
+            if (m->cpu_milli > before.cpu_milli || m->mem_mib > before.mem_mib)
+                return err_set(e, ERR_INTERNAL, "node %s: CPU or memory is given out twice",
+                               cl->node[j->slots[s].node].name);
+        }
+    }
+    for (uint32_t i = 0; i < cl->nodes; i++)
+        if (memcmp(&room[i], &cl->node[i].room, sizeof *room) != 0)
+            return err_set(e, ERR_INTERNAL, "node %s: used + free is not its total",
+                           cl->node[i].name);
+    return 0;
+}
+
+static int audit_cells(const struct core *c, struct err *e)
+{
+    const struct cluster *cl = &c->cluster;
+    uint32_t filed = 0, offered = 0;
+    for (uint32_t k = 0; k < cl->kinds; k++)
+        for (int w = 0; w <= GPUS_PER_NODE_MAX; w++)
+            for (uint32_t i = 0; i < cl->kind[k].row[w].n; i++) {
+                const struct cell *ce = &cl->cell[cl->kind[k].row[w].cell[i]];
+                filed += ce->n;
+                for (uint32_t j = 0; j < ce->n; j++)
+                    if (cl->node[ce->node[j]].cell != cl->kind[k].row[w].cell[i] ||
+                        (j && ce->node[j] > ce->node[j - 1]))
+                        return err_set(e, ERR_INTERNAL, "cell of node %s: wrong",
+                                       cl->node[ce->node[j]].name);
+            }
+    for (uint32_t i = 0; i < cl->nodes; i++)
+        offered += cl->node[i].state == NODE_UP && cl->node[i].claim == NONE;
+    if (filed != offered)
+        return err_set(e, ERR_INTERNAL, "%u nodes are offered, %u are filed", offered, filed);
+    return 0;
+}
+
+static int audit_shares(const struct core *c, struct err *e)
+{
+    const struct shares *s = &c->shares;
+    AUTO(free_p) struct share *sum = xcalloc(s->n, sizeof *sum);
+    for (uint32_t i = 0; i < c->queue.jobs; i++) {
+        const struct job *j = &c->queue.job[i];
+        for (uint32_t p = j->leaf; j->slots && p != NONE; p = s->at[p].parent) {
+            for (int r = 0; r < RES_COUNT; r++)
+                sum[p].used.of[r] += j->charged.of[r];
+            sum[p].cost_milli += j->cost_milli;
+        }
+    }
+    for (uint32_t i = 0; i < s->n; i++) {
+        const struct share *sh = &s->at[i];
+        if (memcmp(&sum[i].used, &sh->used, sizeof sh->used) != 0 ||
+            sum[i].cost_milli != sh->cost_milli)
+            return err_set(e, ERR_INTERNAL, "share '%s': what it uses is not the sum of its jobs",
+                           sh->name);
+        for (int r = 0; r < RES_COUNT; r++)
+            if (sh->used.of[r] > sh->limit.of[r])
+                return err_set(e, ERR_INTERNAL, "share '%s' is over its limit of %s", sh->name,
+                               resource_name((enum resource)r));
+    }
+    return 0;
+}
+
+int core_audit(const struct core *c, struct err *e)
+{
+    return audit_nodes(c, e) < 0 || audit_cells(c, e) < 0 || audit_shares(c, e) < 0 ? -1 : 0;
+}

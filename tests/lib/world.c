@@ -1,0 +1,147 @@
+#include "tests/lib/world.h"
+
+void world_init(struct world *w, uint64_t seed)
+{
+    *w = (struct world){ .rng = { seed * 0x9E3779B97F4A7C15ull + 1 }, .now_ms = 1000000 };
+    w->nodes = rng_between(&w->rng, 1, 24);
+    w->tenants = rng_between(&w->rng, 1, 8);
+    w->users = rng_between(&w->rng, 1, 3);
+    w->limits = rng_below(&w->rng, 2);
+    w->faults = rng_below(&w->rng, 2);
+}
+
+void world_free(struct world *w)
+{
+    free(w->live);
+    arena_free(&w->arena);
+}
+
+static struct str name(struct world *w, const char *prefix, uint32_t i)
+{
+    return str_of(arena_printf(&w->arena, "%s%u", prefix, i));
+}
+
+static struct event node_event(struct world *w, uint32_t i)
+{
+    static const struct {
+        const char *model;
+        uint32_t gpus, gpu_mem_mib, cpu_milli, mem_mib;
+    } builds[] = {
+        { "t4", 1, 16384, 16000, 65536 },      { "4090", 2, 24576, 32000, 131072 },
+        { "a100", 8, 81920, 128000, 1048576 }, { "a100", 4, 40960, 64000, 262144 },
+        { "", 0, 0, 64000, 262144 },
+    };
+    uint32_t b = rng_below(&w->rng, ARRAY_LEN(builds));
+    struct event ev = { .t_ms = w->now_ms, .kind = EVENT_NODE };
+    ev.node = (struct event_node){
+        .name = name(w, "n", i),
+        .model = str_of(builds[b].model),
+        .net_switch = rng_below(&w->rng, 4) ? name(w, "sw", i / 4) : STR(""),
+        .gpus = builds[b].gpus,
+        .gpu_mem_mib = builds[b].gpu_mem_mib,
+        .cpu_milli = builds[b].cpu_milli,
+        .mem_mib = builds[b].mem_mib,
+    };
+    if (builds[b].gpus >= 4 && rng_below(&w->rng, 2))
+        for (uint32_t g = 0; g < builds[b].gpus; g++)
+            ev.node.link[g] = (uint8_t)(g % 2);
+    return ev;
+}
+
+static struct event tenant_event(struct world *w, uint32_t i)
+{
+    struct event ev = { .t_ms = w->now_ms, .kind = EVENT_TENANT };
+    ev.tenant = (struct event_tenant){
+        .name = name(w, "t", i),
+        .parent =
+            i && rng_below(&w->rng, 3) == 0 ? name(w, "t", rng_below(&w->rng, i) / 2) : STR(""),
+        .weight_milli = rng_between(&w->rng, 1, 5) * 1000,
+        .guarantee_milli = rng_below(&w->rng, 3) ? 0 : rng_between(&w->rng, 1, 4) * 1000,
+        .limit = AMOUNTS_NO_LIMIT,
+        .user_limit = AMOUNTS_NO_LIMIT,
+    };
+    if (w->limits && rng_below(&w->rng, 2)) {
+        ev.tenant.limit.of[RES_GPU] = rng_between(&w->rng, 1, 12) * 1000;
+        ev.tenant.limit.of[RES_JOBS] = rng_between(&w->rng, 1, 12);
+    }
+    if (w->limits && rng_below(&w->rng, 2)) {
+        ev.tenant.user_limit.of[RES_CPU] = rng_between(&w->rng, 8, 64) * 1000;
+        ev.tenant.user_limit.of[RES_MEM] = rng_between(&w->rng, 32, 512) * 1024;
+    }
+    return ev;
+}
+
+size_t world_build(struct world *w, struct event *out, size_t max)
+{
+    size_t n = 0;
+    for (uint32_t i = 0; i < w->tenants && n < max; i++)
+        out[n++] = tenant_event(w, i);
+    for (uint32_t i = 0; i < w->nodes && n < max; i++)
+        out[n++] = node_event(w, i);
+    return n;
+}
+
+struct event world_submit(struct world *w)
+{
+    struct event ev = { .t_ms = w->now_ms, .kind = EVENT_SUBMIT };
+    struct request r = { .replicas = 1 };
+    switch (rng_below(&w->rng, 4)) {
+    case 0: r.gpu_milli = (uint16_t)(rng_between(&w->rng, 1, 9) * 100); break;
+    case 1: r.gpu_mem_mib = rng_between(&w->rng, 1, 12) * 1024; break;
+    case 2: r.gpus = (uint16_t)rng_between(&w->rng, 0, 2); break;
+    default: r.gpus = (uint16_t)(1u << rng_below(&w->rng, 4)); break;
+    }
+    r.cpu_milli = rng_below(&w->rng, 9) * 1000;
+    r.mem_mib = rng_below(&w->rng, 9) * 4096;
+    if (rng_below(&w->rng, 3) == 0) {
+        r.replicas = rng_between(&w->rng, 2, 6);
+        r.scope = (uint8_t)rng_below(&w->rng, SCOPE_COUNT);
+        r.layout = (uint8_t)rng_below(&w->rng, LAYOUT_COUNT);
+    }
+    r.linked = r.gpus > 1 && rng_below(&w->rng, 3) == 0;
+    ev.submit = (struct event_submit){
+        .id = { w->last_job + 1 },
+        .tenant = name(w, "t", rng_below(&w->rng, w->tenants)),
+        .user = name(w, "u", rng_below(&w->rng, w->users)),
+        .models = rng_below(&w->rng, 5) ? STR("") : STR("a100|4090"),
+        .request = r,
+        .priority = (enum priority)rng_below(&w->rng, PRIO_COUNT),
+        .held = w->faults && rng_below(&w->rng, 10) == 0,
+    };
+    return ev;
+}
+
+struct event world_event(struct world *w)
+{
+    struct event ev = { .kind = EVENT_JOB };
+    w->now_ms += rng_below(&w->rng, 4) ? rng_below(&w->rng, 60000) : rng_below(&w->rng, 7200000);
+    if (w->lives == 0 || rng_below(&w->rng, 5) < 2)
+        return world_submit(w);
+    if (w->faults && rng_below(&w->rng, 12) == 0) {
+        ev.kind = EVENT_NODE_STATE;
+        ev.node_state.name = name(w, "n", rng_below(&w->rng, w->nodes));
+        ev.node_state.state = (enum node_state)rng_below(&w->rng, NODE_STATE_COUNT);
+    } else {
+        static const enum job_event common[] = { JOB_EV_STARTED, JOB_EV_EXITED_OK,
+                                                 JOB_EV_EXITED_BAD, JOB_EV_EXITED_OK };
+        static const enum job_event faulty[] = { JOB_EV_HOLD,    JOB_EV_RELEASE, JOB_EV_RETURNED,
+                                                 JOB_EV_FREEZE,  JOB_EV_FROZE,   JOB_EV_THAW,
+                                                 JOB_EV_CANCEL,  JOB_EV_STOP,    JOB_EV_ENDED,
+                                                 JOB_EV_STARTED, JOB_EV_PLACED };
+        ev.job.id.v = w->live[rng_below(&w->rng, (uint32_t)w->lives)];
+        ev.job.what = w->faults && rng_below(&w->rng, 2)
+                        ? faulty[rng_below(&w->rng, ARRAY_LEN(faulty))]
+                        : common[rng_below(&w->rng, ARRAY_LEN(common))];
+    }
+    ev.t_ms = w->now_ms;
+    return ev;
+}
+
+void world_accepted(struct world *w, const struct event *ev)
+{
+    if (ev->kind != EVENT_SUBMIT)
+        return;
+    w->last_job = ev->submit.id.v;
+    vec_grow(w->live, w->lives, w->live_cap);
+    w->live[w->lives++] = w->last_job;
+}

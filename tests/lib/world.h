@@ -1,0 +1,36 @@
+/* world - generated clusters and the life in them, for properties: a seed gives the same world everywhere. */
+#ifndef NS_TESTS_LIB_WORLD_H
+#define NS_TESTS_LIB_WORLD_H
+
+#include "base/arena.h"
+#include "base/rng.h"
+#include "core/core.h"
+
+struct world {
+    struct rng rng;
+    struct arena arena;
+    int64_t now_ms;
+    uint64_t last_job;
+    uint32_t nodes, tenants, users;
+    uint64_t *live; /* jobs that were accepted and have not ended, as far as the world knows */
+    size_t lives, live_cap;
+    bool limits,
+        faults; /* tenants have limits; nodes go down, jobs are lost, people cancel and freeze */
+};
+
+void world_init(struct world *w, uint64_t seed);
+void world_free(struct world *w);
+
+/* The events that build the world: models, tenants, nodes.  Lives in the world's arena. */
+size_t world_build(struct world *w, struct event *out, size_t max);
+
+/* One random happening; advances the clock. */
+struct event world_event(struct world *w);
+
+/* A valid submit by somebody. */
+struct event world_submit(struct world *w);
+
+/* After the event was accepted by the core, or the plan was made. */
+void world_accepted(struct world *w, const struct event *ev);
+
+#endif
