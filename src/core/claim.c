@@ -35,7 +35,7 @@ static bool is_overdue(const struct core *c, uint32_t group, int64_t now_ms)
 {
     const struct group *g = &c->queue.group[group];
     enum resource which;
-    if (g->n == 0 || g->todo)
+    if (g->n == 0)
         return false;
     const struct job *j = &c->queue.job[g->first];
     struct amounts a = core_amounts(c, &c->shapes.at[g->shape].request);
@@ -49,13 +49,13 @@ static bool group_older(const struct core *c, uint32_t a, uint32_t b)
 }
 
 /* Of the shares below `parent` that have an overdue group, the one that is next by its share. */
-static uint32_t next_share(struct core *c, uint32_t parent, const uint32_t *oldest, int64_t now_ms)
+static uint32_t next_share(struct core *c, uint32_t parent, const uint32_t *oldest)
 {
     uint32_t best = NONE;
     for (uint32_t i = 0; i < c->shares.n; i++) {
         if (c->shares.at[i].parent != parent || oldest[i] == NONE)
             continue;
-        share_set_key(&c->shares, i, now_ms);
+        share_set_key(&c->shares, i);
         if (best == NONE || share_before(&c->shares, i, best))
             best = i;
     }
@@ -76,7 +76,7 @@ static uint32_t next_overdue(struct core *c, const uint8_t *tried, int64_t now_m
         return NONE;
     uint32_t share = SHARE_ROOT;
     while (!c->shares.at[share].is_user)
-        share = next_share(c, share, oldest, now_ms);
+        share = next_share(c, share, oldest);
     return oldest[share];
 }
 

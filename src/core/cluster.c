@@ -12,7 +12,7 @@ void cluster_init(struct cluster *c)
 void cluster_free(struct cluster *c)
 {
     for (uint32_t k = 0; k < c->kinds; k++)
-        for (int r = 0; r <= GPUS_PER_NODE_MAX; r++)
+        for (uint32_t r = 0; r < ROWS; r++)
             free(c->kind[k].row[r].cell);
     for (uint32_t i = 0; i < c->cells; i++)
         free(c->cell[i].node);
@@ -65,22 +65,52 @@ static uint64_t room_hash(uint32_t kind, const struct room *m)
 }
 _Static_assert(sizeof(struct room) % sizeof(uint64_t) == 0, "a room is hashed in words");
 
+static uint32_t row_index(const struct cell *ce)
+{
+    return ce->whole ? ROW_WHOLE + ce->whole : row_of_part(ce->best_part);
+}
+
+/* By free CPUs, then memory, then GPUs: the order says nothing about what happened before. */
+static int cell_order(const struct cell *a, const struct cell *b)
+{
+    if (a->room.cpu_milli != b->room.cpu_milli)
+        return a->room.cpu_milli < b->room.cpu_milli ? -1 : 1;
+    if (a->room.mem_mib != b->room.mem_mib)
+        return a->room.mem_mib < b->room.mem_mib ? -1 : 1;
+    return memcmp(a->room.gpu, b->room.gpu, sizeof a->room.gpu);
+}
+
+static uint32_t row_search(const struct cluster *c, const struct row *r, const struct cell *ce)
+{
+    uint32_t lo = 0, hi = r->n;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (cell_order(&c->cell[r->cell[mid]], ce) < 0)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
 static void row_add(struct cluster *c, uint32_t cell)
 {
-    struct cell *ce = &c->cell[cell];
-    struct row *r = &c->kind[ce->kind].row[ce->whole];
+    const struct cell *ce = &c->cell[cell];
+    struct row *r = &c->kind[ce->kind].row[row_index(ce)];
+    uint32_t at = row_search(c, r, ce);
     vec_grow(r->cell, r->n, r->cap);
-    ce->place = r->n;
-    r->cell[r->n++] = cell;
+    memmove(r->cell + at + 1, r->cell + at, (r->n - at) * sizeof *r->cell);
+    r->cell[at] = cell;
+    r->n++;
 }
 
 static void row_remove(struct cluster *c, uint32_t cell)
 {
-    struct cell *ce = &c->cell[cell];
-    struct row *r = &c->kind[ce->kind].row[ce->whole];
-    uint32_t last = r->cell[--r->n];
-    r->cell[ce->place] = last;
-    c->cell[last].place = ce->place;
+    const struct cell *ce = &c->cell[cell];
+    struct row *r = &c->kind[ce->kind].row[row_index(ce)];
+    uint32_t at = row_search(c, r, ce);
+    memmove(r->cell + at, r->cell + at + 1, (r->n - at - 1) * sizeof *r->cell);
+    r->n--;
 }
 
 static uint32_t cell_new(struct cluster *c)
@@ -170,6 +200,7 @@ static void node_leave_cell(struct cluster *c, uint32_t node)
     memmove(ce->node + at, ce->node + at + 1, (ce->n - at - 1) * sizeof *ce->node);
     c->node[node].cell = NONE;
     c->kind[ce->kind].whole -= ce->whole;
+    c->kind[ce->kind].gpu_free -= ce->gpu_free;
     if (c->node[node].net_switch != NONE)
         c->net_switch[c->node[node].net_switch].whole -= ce->whole;
     if (--ce->n == 0)
@@ -189,6 +220,7 @@ static void node_enter_cell(struct cluster *c, uint32_t node)
     ce->node[at] = node;
     ce->n++;
     c->kind[n->kind].whole += ce->whole;
+    c->kind[n->kind].gpu_free += ce->gpu_free;
     if (n->net_switch != NONE)
         c->net_switch[n->net_switch].whole += ce->whole;
 }

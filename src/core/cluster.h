@@ -19,6 +19,15 @@ struct room {
     uint32_t cpu_milli, mem_mib;
 };
 
+/* Rows of a kind: nodes without a whole free GPU by their largest free part, then by whole ones. */
+#define ROW_WHOLE 2u
+#define ROWS (ROW_WHOLE + GPUS_PER_NODE_MAX + 1)
+
+static inline uint32_t row_of_part(uint32_t milli)
+{
+    return milli >= 500 ? 2 : milli >= 200 ? 1 : 0;
+}
+
 struct row {
     uint32_t *cell;
     uint32_t n, cap;
@@ -28,21 +37,22 @@ struct kind {
     uint32_t model, gpu_mem_mib, cpu_milli, mem_mib;
     uint8_t gpus, links; /* link groups; GPUs of a group need not be neighbours */
     uint8_t link[GPUS_PER_NODE_MAX];
-    uint32_t nodes;                        /* of this kind, in whatever state */
-    uint64_t whole;                        /* wholly free GPUs on those that are offered */
-    struct row row[GPUS_PER_NODE_MAX + 1]; /* by wholly free GPUs */
+    uint32_t nodes;           /* of this kind, in whatever state */
+    uint64_t whole, gpu_free; /* wholly free GPUs, and free parts, on those offered */
+    struct row row[ROWS];
 };
 
 struct cell {
     struct room room;
     uint32_t kind;
     uint32_t next;  /* the next cell with the same hash, or the next free one */
-    uint32_t place; /* in its row */
     uint32_t *node; /* the node enrolled first is last */
     uint32_t n, cap;
-    uint8_t whole;      /* wholly free GPUs */
-    uint16_t gpu_free;  /* sum of the free parts */
-    uint16_t best_part; /* the largest free part below a whole GPU */
+    uint8_t whole;         /* wholly free GPUs */
+    uint16_t gpu_free;     /* sum of the free parts */
+    uint16_t best_part;    /* the largest free part below a whole GPU */
+    uint32_t strand_epoch; /* of the demand that strand was computed from */
+    float strand;
 };
 
 struct node {

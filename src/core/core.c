@@ -31,6 +31,7 @@ struct core *core_new(void)
     c->claim_check_ms = INT64_MIN;
     c->slots = xcalloc(REPLICAS_MAX, sizeof *c->slots);
     cluster_init(&c->cluster);
+    demand_init(&c->demand);
     shares_init(&c->shares, c->policy.half_life_ms);
     shapes_init(&c->shapes);
     queue_init(&c->queue);
@@ -49,6 +50,7 @@ struct core *core_free(struct core *c)
     queue_free(&c->queue);
     shapes_free(&c->shapes);
     shares_free(&c->shares);
+    demand_free(&c->demand);
     cluster_free(&c->cluster);
     free(c);
     return NULL;
@@ -79,7 +81,7 @@ static void give_slots(struct core *c, struct job *j, int64_t now_ms)
 {
     cluster_give(&c->cluster, &c->shapes.at[j->shape].request, j->slots, j->slots_n);
     shares_charge(&c->shares, j->leaf, &j->charged, j->cost_milli, -1, now_ms);
-    queue_wake_limit(&c->queue, &c->shares, j->leaf);
+    queue_wake_limit(&c->queue, &c->shapes, &c->shares, j->leaf);
     free(j->slots);
     j->slots = NULL;
     j->slots_n = 0;
@@ -252,6 +254,7 @@ static int apply_submit(struct core *c, const struct event_submit *s, int64_t no
     j->priority = (uint8_t)s->priority;
     j->state = JOB_HELD;
     c->last_job = s->id.v;
+    demand_learn(&c->demand, &c->cluster, &r);
     if (!s->held)
         job_enter(c, job, JOB_QUEUED, now_ms);
     return 0;

@@ -53,8 +53,8 @@ struct explanation {
     size_t n;
     int64_t waited_ms;
 };
-int core_explain(const struct core *c, job_id job, int64_t now_ms, struct explanation *out,
-                 struct err *e) MUST_USE;
+int core_explain(struct core *c, job_id job, int64_t now_ms, struct explanation *out, struct err *e)
+    MUST_USE;
 
 /* ---- views: copies of what is inside, for reports ---- */
 

@@ -70,7 +70,7 @@ static struct supply count_supply(const struct core *c, const struct request *r)
     return s;
 }
 
-static bool fits_without(const struct core *c, const struct request *r, bool cpu, bool mem)
+static bool fits_without(struct core *c, const struct request *r, bool cpu, bool mem)
 {
     struct request less = *r;
     struct gang_scratch g = { 0 };
@@ -79,7 +79,7 @@ static bool fits_without(const struct core *c, const struct request *r, bool cpu
         less.cpu_milli = 0;
     if (mem)
         less.mem_mib = 0;
-    bool fits = place_find(&c->cluster, &less, &g, slots);
+    bool fits = place_find(&c->cluster, &c->demand, &less, &g, slots);
     gang_scratch_free(&g);
     return fits;
 }
@@ -110,7 +110,7 @@ static void say_gpus(const struct request *r, const struct supply *s, struct exp
             (double)s->other_milli / 1e3);
 }
 
-static void say_room(const struct core *c, const struct request *r, struct explanation *x)
+static void say_room(struct core *c, const struct request *r, struct explanation *x)
 {
     struct supply s = count_supply(c, r);
     if (s.nodes_up == 0) {
@@ -136,8 +136,7 @@ static void say_room(const struct core *c, const struct request *r, struct expla
         say(x, WHY_KEPT, "%u machines are kept free for jobs that have waited longer", s.kept);
 }
 
-int core_explain(const struct core *c, job_id id, int64_t now_ms, struct explanation *out,
-                 struct err *e)
+int core_explain(struct core *c, job_id id, int64_t now_ms, struct explanation *out, struct err *e)
 {
     uint32_t job = queue_find(&c->queue, id.v);
     if (job == NONE)

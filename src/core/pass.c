@@ -1,40 +1,36 @@
 /* One scheduling pass: who is next, does it fit, take it; until nothing more can start.
  *
- * Only groups on the todo list are tried.  Leaving the others out changes no decision: a group that did not fit
- * still does not fit unless room was freed for its shape, or under the limit it ran into, and both put
- * it back on the list.
+ * Only ready groups are tried.  Leaving the others out changes no decision: a group that did not fit
+ * still does not fit unless room was freed for its shape, or under the limit it ran into, and both
+ * make it ready again.
  */
 #include "core/state.h"
 
 #define FREED_LOOK_MAX 64 /* with more nodes freed at once, trying is cheaper than looking first */
 
-struct order {
-    const struct queue *q;
-    const struct policy *policy;
-    int64_t now_ms;
-};
-
 /* Inside one user: priority lifted by age, then who came first. */
 static bool group_before(const void *ctx, uint32_t a, uint32_t b)
 {
-    const struct order *o = ctx;
-    const struct job *x = &o->q->job[o->q->group[a].first], *y = &o->q->job[o->q->group[b].first];
-    uint32_t rx = queue_rank(x, o->policy, o->now_ms), ry = queue_rank(y, o->policy, o->now_ms);
-    if (rx != ry)
-        return rx > ry;
-    return x->id < y->id;
+    const struct queue *q = ctx;
+    const struct group *x = &q->group[a], *y = &q->group[b];
+    if (x->rank != y->rank)
+        return x->rank > y->rank;
+    return q->job[x->first].id < q->job[y->first].id;
+}
+
+static bool find_place(struct core *c, const struct request *r)
+{
+    return place_find(&c->cluster, &c->demand, r, &c->scratch, c->slots);
 }
 
 /* ---- what may be tried ---- */
 
-/* Has room come for this shape on the nodes that were freed?  A gang has to look everywhere. */
-static bool may_fit_now(const struct cluster *c, const struct request *r)
+/* A shape that did not fit can only fit now with a replica on a node that was freed. */
+static bool freed_has_room(const struct cluster *cl, const struct request *r)
 {
-    if (r->replicas > 1 || c->freed_n > FREED_LOOK_MAX)
-        return true;
-    for (uint32_t i = 0; i < c->freed_n; i++) {
-        const struct node *n = &c->node[c->freed[i]];
-        if (n->cell != NONE && room_replicas(&c->kind[n->kind], &n->room, r, 1))
+    for (uint32_t i = 0; i < cl->freed_n; i++) {
+        const struct node *n = &cl->node[cl->freed[i]];
+        if (n->cell != NONE && room_replicas(&cl->kind[n->kind], &n->room, r, 1))
             return true;
     }
     return false;
@@ -42,22 +38,22 @@ static bool may_fit_now(const struct cluster *c, const struct request *r)
 
 static void wake_for_room(struct core *c)
 {
-    if (c->cluster.freed_n == 0)
-        return;
-    for (uint32_t i = 0; i < c->shapes.n; i++) {
+    bool look = c->cluster.freed_n <= FREED_LOOK_MAX;
+    for (uint32_t i = 0; i < c->shapes.n && c->cluster.freed_n; i++) {
         struct shape *s = &c->shapes.at[i];
-        if (s->refs == 0 || !s->no_room || !may_fit_now(&c->cluster, &s->request))
+        if (s->refs == 0 || !c->shapes.no_room[i])
             continue;
-        s->no_room = false;
-        for (uint32_t g = s->groups; g != NONE; g = c->queue.group[g].shape_next)
-            if (c->queue.group[g].blocked_on == NONE)
-                queue_todo(&c->queue, &c->shares, g);
+        if (look && s->open && !freed_has_room(&c->cluster, &s->request))
+            continue;
+        if (look && s->open && s->request.replicas > 1 && !find_place(c, &s->request))
+            continue;
+        s->woken = look ? c->passes : 0;
+        queue_room_came(&c->queue, &c->shapes, i);
     }
-    cluster_forget_freed(&c->cluster);
 }
 
 /* Files the share under its parent, and so on upwards until one is there already. */
-static void ready_push(struct core *c, uint32_t share, int64_t now_ms)
+static void ready_push(struct core *c, uint32_t share)
 {
     while (share != SHARE_ROOT && c->shares.pos[share] == HEAP_OUT) {
         uint32_t parent = c->shares.at[share].parent;
@@ -65,30 +61,40 @@ static void ready_push(struct core *c, uint32_t share, int64_t now_ms)
         h->pos = c->shares.pos;
         h->before = share_before;
         h->ctx = &c->shares;
-        share_set_key(&c->shares, share, now_ms);
+        share_set_key(&c->shares, share);
         heap_push(h, share);
         share = parent;
     }
 }
 
-static void ready_all(struct core *c, const struct order *o)
+/* Users who may have a ready group: all who wait when room came, else those that were touched. */
+static void ready_users(struct core *c)
 {
-    struct queue *q = &c->queue;
-    if (q->todo_n)
-        shares_set_levels(&c->shares, o->now_ms);
-    for (uint32_t i = 0; i < q->todo_n; i++) {
-        struct group *g = &q->group[q->todo[i]];
-        g->todo = false;
-        if (g->n == 0)
-            continue; /* its jobs are gone */
-        struct heap *h = &c->shares.at[g->leaf].ready;
-        h->pos = q->group_pos;
-        h->before = group_before;
-        h->ctx = o;
-        heap_push(h, q->todo[i]);
-        ready_push(c, g->leaf, o->now_ms);
+    for (uint32_t i = 0; i < c->shares.n; i++) {
+        struct share *s = &c->shares.at[i];
+        if (s->is_user && s->waiting && (s->touched || c->queue.room_came))
+            ready_push(c, i);
+        s->touched = s->opened = false;
     }
-    q->todo_n = 0;
+    c->queue.room_came = false;
+}
+
+/* Looks at a user's groups when it is his turn for the first time. */
+static void open_user(struct core *c, uint32_t leaf)
+{
+    struct share *s = &c->shares.at[leaf];
+    struct queue *q = &c->queue;
+    s->ready.pos = q->group_pos;
+    s->ready.before = group_before;
+    s->ready.ctx = q;
+    s->opened = true;
+    for (uint32_t i = 0; i < s->groups.n; i++) {
+        if (s->groups.at[i].shape == NONE || c->shapes.no_room[s->groups.at[i].shape])
+            continue;
+        uint32_t g = s->groups.at[i].group;
+        q->group[g].rank = queue_rank(&q->job[q->group[g].first], &c->policy, c->now_ms);
+        heap_push(&s->ready, g);
+    }
 }
 
 /* ---- trying ---- */
@@ -119,54 +125,78 @@ static uint32_t over_limit(const struct core *c, const struct job *j, enum resou
     return shares_over_limit(&c->shares, j->leaf, &a, out_which);
 }
 
-/* Starts the group's first job, or blocks the group. */
-static bool try_group(struct core *c, uint32_t group, int64_t now_ms)
+/* Starts the group's first job, or finds out why not. */
+static bool try_group(struct core *c, uint32_t group)
 {
     struct group *g = &c->queue.group[group];
-    struct job *j = &c->queue.job[g->first];
-    struct shape *s = &c->shapes.at[g->shape];
+    const struct shape *s = &c->shapes.at[g->shape];
     enum resource which;
-    uint32_t over = over_limit(c, j, &which);
-    if (over == NONE && !s->no_room)
-        s->no_room = !place_find(&c->cluster, &s->request, &c->scratch, c->slots);
+    if (c->shapes.no_room[g->shape])
+        return false;
+    uint32_t over = over_limit(c, &c->queue.job[g->first], &which);
     if (over != NONE) {
-        queue_block_limit(&c->queue, &c->shares, group, over, which);
+        queue_block_limit(&c->queue, &c->shapes, &c->shares, group, over, which);
         return false;
     }
-    if (s->no_room) {
-        queue_block_room(&c->queue, group, WHY_ROOM);
+    if ((s->woken == c->passes && !freed_has_room(&c->cluster, &s->request)) ||
+        !find_place(c, &s->request)) {
+        queue_no_room(&c->queue, &c->shapes, g->shape);
         return false;
     }
-    core_place(c, g->first, c->slots, s->request.replicas, now_ms);
+    core_place(c, g->first, c->slots, s->request.replicas, c->now_ms);
     return true;
 }
 
-/* The next group in the order of the policy. */
-static uint32_t next_group(const struct core *c)
+/* The user who is next in the order of the policy. */
+static uint32_t next_user(const struct core *c)
 {
     uint32_t share = SHARE_ROOT;
     while (!c->shares.at[share].is_user)
         share = heap_top(&c->shares.at[share].ready);
-    return heap_top(&c->shares.at[share].ready);
+    return share;
 }
 
-/* After a try: the group moves or leaves, and so do the shares above it. */
-static void reorder(struct core *c, uint32_t group, uint32_t leaf, bool again, int64_t now_ms)
+/* After a turn the user's share has changed, or he has nothing more to try; so for those above. */
+static void reorder(struct core *c, uint32_t leaf)
 {
-    struct heap *h = &c->shares.at[leaf].ready;
-    if (again)
-        heap_moved(h, group);
-    else
-        heap_remove(h, group);
     for (uint32_t share = leaf; share != SHARE_ROOT; share = c->shares.at[share].parent) {
         struct heap *up = &c->shares.at[c->shares.at[share].parent].ready;
         if (c->shares.at[share].ready.n == 0) {
             heap_remove(up, share);
         } else {
-            share_set_key(&c->shares, share, now_ms);
+            share_set_key(&c->shares, share);
             heap_moved(up, share);
         }
     }
+}
+
+/* One turn of one user: his next group is tried.  true when a job started. */
+static bool take_turn(struct core *c, uint32_t leaf, uint32_t *out_job)
+{
+    struct queue *q = &c->queue;
+    struct heap *h = &c->shares.at[leaf].ready;
+    if (!c->shares.at[leaf].opened)
+        open_user(c, leaf);
+    if (h->n == 0)
+        return false;
+    uint32_t group = heap_top(h);
+    bool more = q->group[group].n > 1;
+    *out_job = q->group[group].first;
+    bool started = try_group(c, group);
+    if (started && more) {
+        q->group[group].rank = queue_rank(&q->job[q->group[group].first], &c->policy, c->now_ms);
+        heap_moved(h, group);
+    } else {
+        heap_remove(h, group);
+    }
+    return started;
+}
+
+/* Nothing is ready any more: what is still in the heaps is known not to fit. */
+static void leave_heaps(struct core *c)
+{
+    for (uint32_t i = 0; i < c->shares.n; i++)
+        heap_clear(&c->shares.at[i].ready);
 }
 
 /* Starts the job of one claim, on its own nodes or elsewhere; or drops a claim it may not use. */
@@ -182,8 +212,7 @@ static bool try_claim(struct core *c, uint32_t claim, struct arena *a, struct pl
         claims_drop(c, job);
         return true;
     }
-    if (!gang_find_on(&c->cluster, r, cl->node, cl->n, &c->scratch, c->slots) &&
-        !place_find(&c->cluster, r, &c->scratch, c->slots))
+    if (!gang_find_on(&c->cluster, r, cl->node, cl->n, &c->scratch, c->slots) && !find_place(c, r))
         return false;
     core_place(c, job, c->slots, r->replicas, c->now_ms);
     plan_add(out, a, &c->queue.job[job]);
@@ -201,22 +230,23 @@ static void try_claims(struct core *c, struct arena *a, struct plan *out)
 void core_pass(struct core *c, int64_t now_ms, struct arena *a, struct plan *out)
 {
     c->now_ms = MAX(now_ms, c->now_ms);
+    c->passes++;
     *out = (struct plan){ 0 };
-    struct order o = { &c->queue, &c->policy, c->now_ms };
     try_claims(c, a, out);
     wake_for_room(c);
-    ready_all(c, &o);
-    const struct share *root = &c->shares.at[SHARE_ROOT];
-    while (root->ready.n) {
-        uint32_t group = next_group(c), leaf = c->queue.group[group].leaf,
-                 job = c->queue.group[group].first;
-        bool more = c->queue.group[group].n > 1;
-        out->considered++;
-        bool started = try_group(c, group, c->now_ms);
-        if (started)
-            plan_add(out, a, &c->queue.job[job]);
-        reorder(c, group, leaf, started && more, c->now_ms);
+    if (c->queue.ready) {
+        shares_set_levels(&c->shares, c->now_ms);
+        ready_users(c);
     }
+    while (c->queue.ready && c->shares.at[SHARE_ROOT].ready.n) {
+        uint32_t leaf = next_user(c), job;
+        out->considered++;
+        if (take_turn(c, leaf, &job))
+            plan_add(out, a, &c->queue.job[job]);
+        reorder(c, leaf);
+    }
+    leave_heaps(c);
+    cluster_forget_freed(&c->cluster);
     claims_make(c, c->now_ms);
 }
 

@@ -1,76 +1,173 @@
 #include "core/place.h"
 
-struct choice {
-    uint64_t score; /* smaller is better */
-    uint32_t cell;
+#define ROW_LOOKS 32 /* cells of one row that are looked at */
+
+/* One replica looking for a place on one kind of node. */
+struct search {
+    struct cluster *c;
+    const struct demand *d;
+    const struct request *r;
+    const struct kind *k;
+    uint32_t milli;     /* the share of one GPU it takes here; 0 for whole ones */
+    uint32_t gpu_milli; /* all it takes of GPUs */
+    float price;        /* of that on this model */
+    bool every;         /* looks at every cell */
+    float best_cost;
+    uint32_t best_cell; /* NONE: nothing fits so far */
+    uint8_t best_gpu;   /* for a share: which of the cell's GPUs */
 };
 
-static uint32_t first_node(const struct cell *ce)
+static float step_waste(const struct search *s, uint32_t free_milli)
 {
-    return ce->node[ce->n - 1];
+    return s->d->waste[s->k->model][free_milli * DEMAND_STEPS / GPU_MILLI];
 }
 
-static void consider(const struct cluster *c, uint32_t cell, uint64_t score, struct choice *best)
+/* The GPU where the share leaves the least waste. */
+static float share_cost(const struct search *s, const struct cell *ce, uint8_t *out_gpu)
 {
-    if (best->cell == NONE || score < best->score ||
-        (score == best->score && first_node(&c->cell[cell]) < first_node(&c->cell[best->cell])))
-        *best = (struct choice){ score, cell };
-}
-
-/* Least CPU and memory left over, as parts of 2^20 of what the machine has. */
-static uint64_t slack(const struct kind *k, const struct cell *ce, const struct request *r)
-{
-    uint64_t cpu = ((uint64_t)(ce->room.cpu_milli - r->cpu_milli) << 20) / k->cpu_milli;
-    uint64_t mem = ((uint64_t)(ce->room.mem_mib - r->mem_mib) << 20) / k->mem_mib;
-    return cpu + mem;
-}
-
-static bool scan_row(const struct cluster *c, const struct kind *k, uint32_t whole,
-                     const struct request *r, struct choice *best)
-{
-    const struct row *row = &k->row[whole];
-    bool share = request_shares_gpu(r), found = false;
-    uint32_t milli = share ? kind_share_milli(k, r) : 0;
-    for (uint32_t i = 0; i < row->n; i++) {
-        const struct cell *ce = &c->cell[row->cell[i]];
-        if (ce->room.cpu_milli < r->cpu_milli || ce->room.mem_mib < r->mem_mib)
+    float best = 0, opens = ce->whole ? s->d->block[ce->whole - 1] - s->d->block[ce->whole] : 0;
+    uint32_t before = 0;
+    bool any = false;
+    for (uint8_t g = 0; g < s->k->gpus; g++) {
+        uint32_t free_milli = ce->room.gpu[g];
+        if (free_milli < s->milli || (any && free_milli == before))
             continue;
-        if (share && whole == 0 && ce->best_part < milli)
-            continue;
-        if (r->linked && k->links > 1 && room_replicas(k, &ce->room, r, 1) == 0)
-            continue;
-        consider(c, row->cell[i], slack(k, ce, r), best);
-        found = true;
+        before = free_milli;
+        float cost = step_waste(s, free_milli - s->milli) - step_waste(s, free_milli);
+        cost += free_milli == GPU_MILLI ? opens : 0;
+        if (!any || cost < best) {
+            best = cost;
+            *out_gpu = g;
+        }
+        any = true;
     }
-    return found;
+    return best;
 }
 
-static bool find_one(const struct cluster *c, const struct request *r, struct slot *out)
+static bool cell_fits(const struct search *s, const struct cell *ce)
 {
-    struct choice best = { 0, NONE };
-    for (uint32_t k = 0; k < c->kinds; k++) {
-        const struct kind *kind = &c->kind[k];
-        if (!kind_allows(kind, r))
-            continue;
-        for (uint32_t w = r->gpus; w <= kind->gpus; w++)
-            if (kind->row[w].n && scan_row(c, kind, w, r, &best))
-                break;
-    }
-    if (best.cell == NONE)
+    if (ce->room.cpu_milli < s->r->cpu_milli || ce->room.mem_mib < s->r->mem_mib)
         return false;
-    const struct cell *ce = &c->cell[best.cell];
-    const struct kind *k = &c->kind[ce->kind];
-    uint32_t node = first_node(ce);
-    out->node = node;
-    out->gpu_mask = room_pick(k, &c->node[node].room, r);
-    out->milli = (uint16_t)(out->gpu_mask == 0 ? 0 : r->gpus ? GPU_MILLI : kind_share_milli(k, r));
+    if (s->milli && ce->whole == 0 && ce->best_part < s->milli)
+        return false;
+    return !s->r->linked || s->k->links == 1 || room_replicas(s->k, &ce->room, s->r, 1);
+}
+
+static void look(struct search *s, uint32_t cell, float row_cost)
+{
+    struct cell *ce = &s->c->cell[cell];
+    const struct request *r = s->r;
+    uint8_t gpu = 0;
+    if (!cell_fits(s, ce))
+        return;
+    float cost = row_cost;
+    if (s->k->gpus) {
+        if (ce->strand_epoch != s->d->epoch) {
+            ce->strand_epoch = s->d->epoch;
+            ce->strand = demand_stranded(s->d, (float)ce->gpu_free, (float)ce->room.cpu_milli,
+                                         (float)ce->room.mem_mib);
+        }
+        cost += demand_stranded(s->d, (float)(ce->gpu_free - s->gpu_milli),
+                                (float)(ce->room.cpu_milli - r->cpu_milli),
+                                (float)(ce->room.mem_mib - r->mem_mib)) -
+                ce->strand;
+    }
+    if (s->milli)
+        cost += share_cost(s, ce, &gpu);
+    if (s->best_cell != NONE && cost >= s->best_cost)
+        return;
+    s->best_cost = cost;
+    s->best_cell = cell;
+    s->best_gpu = gpu;
+}
+
+/* Cells of a row lie in order of free CPUs: those with too few are not looked at. */
+static uint32_t first_with_cpu(const struct search *s, const struct row *row)
+{
+    uint32_t lo = 0, hi = row->n;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (s->c->cell[row->cell[mid]].room.cpu_milli < s->r->cpu_milli)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+static void look_row(struct search *s, uint32_t index)
+{
+    const struct row *row = &s->k->row[index];
+    float cost = s->price;
+    if (row->n == 0)
+        return;
+    if (s->r->gpus) {
+        uint32_t whole = index - ROW_WHOLE;
+        cost += s->d->block[whole - s->r->gpus] - s->d->block[whole];
+        cost -= (float)s->r->gpus * s->d->waste[s->k->model][DEMAND_STEPS];
+    }
+    /* The most it can gain: to take GPUs that were stranded, and for a share also a part that was waste. */
+    float least = cost - (float)s->gpu_milli - (s->milli ? (float)GPU_MILLI : 0);
+    if (s->best_cell != NONE && least >= s->best_cost)
+        return;
+    uint32_t from = first_with_cpu(s, row), n = row->n - from;
+    uint32_t looks = s->every ? n : MIN(n, (uint32_t)ROW_LOOKS);
+    for (uint32_t i = 0; i < looks; i++)
+        look(s, row->cell[from + (uint32_t)((uint64_t)i * n / looks)], cost);
+}
+
+static void look_kind(struct search *s, uint32_t kind)
+{
+    const struct request *r = s->r;
+    s->k = &s->c->kind[kind];
+    if (!kind_allows(s->k, r))
+        return;
+    s->milli = request_shares_gpu(r) ? kind_share_milli(s->k, r) : 0;
+    s->gpu_milli = s->milli + r->gpus * GPU_MILLI;
+    s->price = (float)s->gpu_milli * (s->gpu_milli ? s->d->price[s->k->model] : 0);
+    uint32_t first = r->gpus ? ROW_WHOLE + r->gpus : s->milli ? row_of_part(s->milli) : 0;
+    for (uint32_t i = first; i < ROWS; i++)
+        look_row(s, i);
+}
+
+static struct slot make_slot(const struct search *s)
+{
+    const struct cell *ce = &s->c->cell[s->best_cell];
+    const struct kind *k = &s->c->kind[ce->kind];
+    uint32_t node = ce->node[ce->n - 1];
+    const struct room *m = &s->c->node[node].room;
+    struct slot out = { .node = node };
+    if (request_shares_gpu(s->r)) {
+        out.milli = (uint16_t)kind_share_milli(k, s->r);
+        for (uint32_t g = 0; g < k->gpus && !out.gpu_mask; g++) /* the same free part, by index */
+            if (m->gpu[g] == ce->room.gpu[s->best_gpu] && k->link[g] == k->link[s->best_gpu])
+                out.gpu_mask = (uint16_t)(1u << g);
+    } else if (s->r->gpus) {
+        out.milli = GPU_MILLI;
+        out.gpu_mask = room_pick(k, m, s->r);
+    }
+    return out;
+}
+
+static bool find_one(struct cluster *c, const struct demand *d, const struct request *r,
+                     struct slot *out)
+{
+    struct search s = { .c = c, .d = d, .r = r, .best_cell = NONE };
+    for (int all = 0; all < 2 && s.best_cell == NONE; all++) {
+        s.every = all;
+        for (uint32_t k = 0; k < c->kinds; k++)
+            look_kind(&s, k);
+    }
+    if (s.best_cell == NONE)
+        return false;
+    *out = make_slot(&s);
     return true;
 }
 
-bool place_find(const struct cluster *c, const struct request *r, struct gang_scratch *g,
-                struct slot *out)
+bool place_find(struct cluster *c, const struct demand *d, const struct request *r,
+                struct gang_scratch *g, struct slot *out)
 {
-    return r->replicas == 1 ? find_one(c, r, out) : gang_find(c, r, g, out);
+    return r->replicas == 1 ? find_one(c, d, r, out) : gang_find(c, r, g, out);
 }
 
 /* ---- never ---- */

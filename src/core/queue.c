@@ -30,7 +30,6 @@ void queue_free(struct queue *q)
     free(q->job);
     free(q->group);
     free(q->group_pos);
-    free(q->todo);
     map_free(&q->job_by_id);
     map_free(&q->group_by_key);
 }
@@ -73,47 +72,56 @@ static uint64_t group_key(uint32_t leaf, uint32_t shape, uint8_t priority)
 }
 _Static_assert(PRIO_COUNT <= 4, "a priority takes two bits of a group's key");
 
-static uint32_t group_of(struct queue *q, struct shapes *sh, const struct job *j)
+static uint32_t group_alloc(struct queue *q)
+{
+    uint32_t i = q->group_unused;
+    if (i != NONE) {
+        q->group_unused = q->group[i].shape_next;
+        return i;
+    }
+    uint32_t cap = q->group_cap;
+    vec_grow(q->group, q->groups, q->group_cap);
+    if (cap != q->group_cap)
+        q->group_pos = xrealloc(q->group_pos, q->group_cap, sizeof *q->group_pos);
+    q->group_pos[q->groups] = HEAP_OUT;
+    return q->groups++;
+}
+
+static uint32_t group_of(struct queue *q, struct shapes *sh, struct shares *s, const struct job *j)
 {
     uint64_t key = group_key(j->leaf, j->shape, j->priority), hit;
     if (map_get(&q->group_by_key, key, &hit))
         return (uint32_t)hit;
-    uint32_t i = q->group_unused;
-    bool todo = false;
-    if (i != NONE) {
-        q->group_unused = q->group[i].shape_next;
-        todo = q->group[i].todo; /* its number may still stand on the list */
-    } else {
-        uint32_t cap = q->group_cap;
-        vec_grow(q->group, q->groups, q->group_cap);
-        if (cap != q->group_cap)
-            q->group_pos = xrealloc(q->group_pos, q->group_cap, sizeof *q->group_pos);
-        i = q->groups++;
-        q->group_pos[i] = HEAP_OUT;
-    }
+    uint32_t i = group_alloc(q);
     struct shape *shape = &sh->at[j->shape];
+    struct share *leaf = &s->at[j->leaf];
     q->group[i] = (struct group){
         .leaf = j->leaf,
         .shape = j->shape,
         .first = NONE,
         .last = NONE,
+        .leaf_at = leaf->groups.n,
         .shape_prev = NONE,
         .shape_next = shape->groups,
         .blocked_on = NONE,
         .blocked_prev = NONE,
         .blocked_next = NONE,
         .priority = j->priority,
-        .why = WHY_NEW,
-        .todo = todo,
     };
     if (shape->groups != NONE)
         q->group[shape->groups].shape_prev = i;
     shape->groups = i;
+    vec_grow(leaf->groups.at, leaf->groups.n, leaf->groups.cap);
+    leaf->groups.at[leaf->groups.n].group = i;
+    leaf->groups.at[leaf->groups.n++].shape = j->shape;
+    leaf->touched = true;
+    shape->open++;
+    q->ready += !sh->no_room[j->shape];
     map_set(&q->group_by_key, key, i);
     return i;
 }
 
-static void unblock(struct queue *q, struct shares *s, uint32_t group)
+static void unblock(struct queue *q, struct shapes *sh, struct shares *s, uint32_t group)
 {
     struct group *g = &q->group[group];
     if (g->blocked_on == NONE)
@@ -125,18 +133,25 @@ static void unblock(struct queue *q, struct shares *s, uint32_t group)
     if (g->blocked_next != NONE)
         q->group[g->blocked_next].blocked_prev = g->blocked_prev;
     g->blocked_on = g->blocked_prev = g->blocked_next = NONE;
+    s->at[g->leaf].touched = true;
+    s->at[g->leaf].groups.at[g->leaf_at].shape = g->shape;
+    sh->at[g->shape].open++;
+    q->ready += !sh->no_room[g->shape];
 }
 
 static void drop_group(struct queue *q, struct shapes *sh, struct shares *s, uint32_t group)
 {
     struct group *g = &q->group[group];
-    unblock(q, s, group);
-    if (g->shape_prev != NONE)
-        q->group[g->shape_prev].shape_next = g->shape_next;
-    else
-        sh->at[g->shape].groups = g->shape_next;
+    struct shape *shape = &sh->at[g->shape];
+    unblock(q, sh, s, group);
+    *(g->shape_prev == NONE ? &shape->groups : &q->group[g->shape_prev].shape_next) = g->shape_next;
     if (g->shape_next != NONE)
         q->group[g->shape_next].shape_prev = g->shape_prev;
+    struct user_groups *of = &s->at[g->leaf].groups;
+    of->at[g->leaf_at] = of->at[--of->n];
+    q->group[of->at[g->leaf_at].group].leaf_at = g->leaf_at;
+    shape->open--;
+    q->ready -= !sh->no_room[g->shape];
     map_remove(&q->group_by_key, group_key(g->leaf, g->shape, g->priority));
     g->shape_next = q->group_unused;
     q->group_unused = group;
@@ -147,7 +162,7 @@ static void drop_group(struct queue *q, struct shapes *sh, struct shares *s, uin
 void queue_add(struct queue *q, struct shapes *sh, struct shares *s, uint32_t job)
 {
     struct job *j = &q->job[job];
-    uint32_t group = group_of(q, sh, j);
+    uint32_t group = group_of(q, sh, s, j);
     struct group *g = &q->group[group];
     uint32_t after = g->last;
     while (after != NONE && q->job[after].id > j->id) /* a job that comes back keeps its turn */
@@ -162,9 +177,6 @@ void queue_add(struct queue *q, struct shapes *sh, struct shares *s, uint32_t jo
     q->waiting++;
     for (uint32_t i = j->leaf; i != NONE; i = s->at[i].parent)
         s->at[i].waiting++;
-    if (g->n == 1) {
-        queue_todo(q, s, group);
-    }
 }
 
 void queue_remove(struct queue *q, struct shapes *sh, struct shares *s, uint32_t job)
@@ -181,26 +193,29 @@ void queue_remove(struct queue *q, struct shapes *sh, struct shares *s, uint32_t
     j->group = j->prev = j->next = NONE;
 }
 
-void queue_todo(struct queue *q, struct shares *s, uint32_t group)
+void queue_no_room(struct queue *q, struct shapes *sh, uint32_t shape)
 {
-    unblock(q, s, group);
-    if (q->group[group].todo)
+    if (!sh->no_room[shape])
+        q->ready -= sh->at[shape].open;
+    sh->no_room[shape] = true;
+}
+
+void queue_room_came(struct queue *q, struct shapes *sh, uint32_t shape)
+{
+    if (!sh->no_room[shape])
         return;
-    q->group[group].todo = true;
-    vec_grow(q->todo, q->todo_n, q->todo_cap);
-    q->todo[q->todo_n++] = group;
+    sh->no_room[shape] = false;
+    q->ready += sh->at[shape].open;
+    q->room_came = true;
 }
 
-void queue_block_room(struct queue *q, uint32_t group, enum reason why)
-{
-    q->group[group].why = (uint8_t)why;
-}
-
-void queue_block_limit(struct queue *q, struct shares *s, uint32_t group, uint32_t share,
-                       enum resource which)
+void queue_block_limit(struct queue *q, struct shapes *sh, struct shares *s, uint32_t group,
+                       uint32_t share, enum resource which)
 {
     struct group *g = &q->group[group];
-    g->why = s->at[share].is_user ? WHY_LIMIT_USER : WHY_LIMIT_TENANT;
+    sh->at[g->shape].open--;
+    q->ready -= !sh->no_room[g->shape];
+    s->at[g->leaf].groups.at[g->leaf_at].shape = NONE;
     g->limit = (uint8_t)which;
     g->blocked_on = share;
     g->blocked_prev = NONE;
@@ -210,22 +225,31 @@ void queue_block_limit(struct queue *q, struct shares *s, uint32_t group, uint32
     s->at[share].blocked = group;
 }
 
-void queue_wake_limit(struct queue *q, struct shares *s, uint32_t leaf)
+void queue_wake_limit(struct queue *q, struct shapes *sh, struct shares *s, uint32_t leaf)
 {
     for (uint32_t i = leaf; i != NONE; i = s->at[i].parent)
         while (s->at[i].blocked != NONE)
-            queue_todo(q, s, s->at[i].blocked);
+            unblock(q, sh, s, s->at[i].blocked);
 }
 
 void queue_wake_all(struct queue *q, struct shapes *sh, struct shares *s)
 {
-    for (uint32_t i = 0; i < sh->n; i++) {
-        if (sh->at[i].refs == 0)
-            continue;
-        sh->at[i].no_room = false;
-        for (uint32_t g = sh->at[i].groups; g != NONE; g = q->group[g].shape_next)
-            queue_todo(q, s, g);
-    }
+    for (uint32_t i = 0; i < sh->n; i++)
+        if (sh->at[i].refs)
+            queue_room_came(q, sh, i);
+    for (uint32_t i = 0; i < s->n; i++)
+        while (s->at[i].blocked != NONE)
+            unblock(q, sh, s, s->at[i].blocked);
+    q->room_came = true;
+}
+
+enum reason queue_why(const struct queue *q, const struct shapes *sh, const struct shares *s,
+                      uint32_t group)
+{
+    const struct group *g = &q->group[group];
+    if (g->blocked_on != NONE)
+        return s->at[g->blocked_on].is_user ? WHY_LIMIT_USER : WHY_LIMIT_TENANT;
+    return sh->no_room[g->shape] ? WHY_ROOM : WHY_NEW;
 }
 
 uint32_t queue_rank(const struct job *j, const struct policy *p, int64_t now_ms)

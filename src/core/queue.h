@@ -1,9 +1,9 @@
 /* queue - the jobs that wait, in groups that rise and fall together.
  *
- * A group is the jobs of one user, one priority and one shape, oldest first.  When its first job
- * does not fit, none does, so a pass pays for groups, not for jobs.  A group is in one of three places: on the
- * todo list (the next pass tries it), blocked for room (its shape knows when room comes), or blocked under
- * the limit of a share (that share's list).
+ * A group is the jobs of one user, one priority and one shape, oldest first.  When its first job does
+ * not fit, none does, so a pass pays for groups and shapes, not for jobs.  A group is *ready* unless its
+ * shape is known to have no room or it waits under the limit of a share; only ready groups are worth
+ * trying, and the queue counts them, so a pass knows when to stop.
  */
 #ifndef NS_CORE_QUEUE_H
 #define NS_CORE_QUEUE_H
@@ -30,13 +30,13 @@ struct job {
 struct group {
     uint32_t leaf, shape;
     uint32_t first, last, n;             /* jobs, oldest first */
+    uint32_t leaf_at;                    /* in its user's list */
     uint32_t shape_prev, shape_next;     /* groups of the same shape */
     uint32_t blocked_on;                 /* the share whose limit it waits for, or NONE */
     uint32_t blocked_prev, blocked_next; /* groups that wait for that share */
+    uint32_t rank;                       /* priority lifted by age; only during a pass */
     uint8_t priority;
-    uint8_t why;   /* enum reason */
     uint8_t limit; /* enum resource, when it waits for a limit */
-    bool todo;
 };
 
 struct queue {
@@ -47,9 +47,9 @@ struct queue {
     uint32_t groups, group_cap, group_unused; /* unused groups are chained by shape_next */
     uint32_t *group_pos;                      /* place of each group in its user's heap */
     struct map group_by_key;
-    uint32_t *todo;
-    uint32_t todo_n, todo_cap;
     uint64_t waiting; /* jobs in groups */
+    uint64_t ready;   /* groups that are worth trying */
+    bool room_came;   /* a shape may fit again: every user may have a ready group */
 };
 
 void queue_init(struct queue *q);
@@ -63,13 +63,18 @@ uint32_t queue_find(const struct queue *q, uint64_t id); /* NONE when unknown */
 void queue_add(struct queue *q, struct shapes *sh, struct shares *s, uint32_t job);
 void queue_remove(struct queue *q, struct shapes *sh, struct shares *s, uint32_t job);
 
-void queue_todo(struct queue *q, struct shares *s, uint32_t group); /* idempotent; lifts a block */
-void queue_block_room(struct queue *q, uint32_t group, enum reason why);
-void queue_block_limit(struct queue *q, struct shares *s, uint32_t group, uint32_t share,
-                       enum resource which);
-void queue_wake_limit(struct queue *q, struct shares *s,
-                      uint32_t leaf); /* room under the limits of leaf and above */
+void queue_no_room(struct queue *q, struct shapes *sh,
+                   uint32_t shape); /* until room is freed for it */
+void queue_room_came(struct queue *q, struct shapes *sh, uint32_t shape); /* it may fit again */
+void queue_block_limit(struct queue *q, struct shapes *sh, struct shares *s, uint32_t group,
+                       uint32_t share, enum resource which);
+void queue_wake_limit(struct queue *q, struct shapes *sh, struct shares *s,
+                      uint32_t leaf); /* of leaf and above */
 void queue_wake_all(struct queue *q, struct shapes *sh, struct shares *s);
+
+/* Why the group waits, as the last pass found it. */
+enum reason queue_why(const struct queue *q, const struct shapes *sh, const struct shares *s,
+                      uint32_t group);
 
 /* The job's class, lifted by its age. */
 uint32_t queue_rank(const struct job *j, const struct policy *p, int64_t now_ms);

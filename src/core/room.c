@@ -17,6 +17,8 @@ uint32_t kind_share_milli(const struct kind *k, const struct request *r)
 uint32_t cluster_most_share_milli(const struct cluster *c, const struct request *r)
 {
     uint32_t most = 0;
+    if (r->gpu_mem_mib == 0)
+        return r->gpu_milli;
     for (uint32_t k = 0; k < c->kinds && request_shares_gpu(r); k++)
         if (kind_allows(&c->kind[k], r))
             most = MAX(most, kind_share_milli(&c->kind[k], r));
@@ -67,7 +69,7 @@ static uint32_t gpu_replicas(const struct kind *k, const struct room *m, const s
         return n;
     }
     for (int g = 0; g < k->gpus; g++)
-        n += m->gpu[g] == GPU_MILLI ? 1 : 0;
+        n += m->gpu[g] == GPU_MILLI ? 1u : 0u;
     return n / r->gpus;
 }
 
@@ -122,7 +124,7 @@ static uint16_t pick_whole(const struct kind *k, const struct room *m, uint32_t 
             return 0;
         for (int g = 0; g < k->gpus && need; g++)
             if (k->link[g] == best && m->gpu[g] == GPU_MILLI) {
-                mask |= (uint16_t)(1u << g);
+                mask = (uint16_t)(mask | (1u << g));
                 need--;
             }
         whole[best] = 0;

@@ -8,6 +8,7 @@ void shapes_init(struct shapes *s)
 void shapes_free(struct shapes *s)
 {
     free(s->at);
+    free(s->no_room);
     map_free(&s->by_hash);
 }
 
@@ -30,9 +31,11 @@ uint32_t shapes_ref(struct shapes *s, const struct request *r)
         s->unused = s->at[i].next;
     } else {
         vec_grow(s->at, s->n, s->cap);
+        s->no_room = xrealloc(s->no_room, s->cap, sizeof *s->no_room);
         i = s->n++;
     }
     s->at[i] = (struct shape){ .request = *r, .refs = 1, .next = first, .groups = NONE };
+    s->no_room[i] = false;
     map_set(&s->by_hash, hash, i);
     return i;
 }

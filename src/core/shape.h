@@ -10,11 +10,13 @@ struct shape {
     uint32_t refs;   /* jobs of this shape that have not ended */
     uint32_t next;   /* same hash, or the next unused one */
     uint32_t groups; /* first group of waiting jobs; see queue.h */
-    bool no_room;    /* known not to fit since room was last freed for it */
+    uint32_t open;   /* its groups that do not wait for a limit */
+    uint64_t woken;  /* the pass in which room for it came, on the nodes that were freed then */
 };
 
 struct shapes {
     struct shape *at;
+    bool *no_room; /* of each: known not to fit since room was last freed for it */
     uint32_t n, cap, unused;
     struct map by_hash;
 };

@@ -66,6 +66,7 @@ void shares_free(struct shares *s)
     for (uint32_t i = 0; i < s->n; i++) {
         free(s->at[i].name);
         heap_free(&s->at[i].ready);
+        free(s->at[i].groups.at);
     }
     free(s->at);
     free(s->pos);
@@ -170,7 +171,8 @@ void shares_charge(struct shares *s, uint32_t leaf, const struct amounts *a, int
         settle(s, sh, now_ms);
         sh->cost_milli += sign * cost_milli;
         if (sign > 0)
-            sh->job_milli = sh->job_milli ? sh->job_milli + (cost_milli - sh->job_milli) / JOB_MEAN : cost_milli;
+            sh->job_milli = sh->job_milli ? sh->job_milli + (cost_milli - sh->job_milli) / JOB_MEAN
+                                          : cost_milli;
         for (int r = 0; r < RES_COUNT; r++)
             sh->used.of[r] = sign > 0 ? sh->used.of[r] + a->of[r] : sh->used.of[r] - a->of[r];
     }
@@ -237,10 +239,11 @@ void shares_set_levels(struct shares *s, int64_t now_ms)
         s->at[i].level_weight = 0;
     }
     for (uint32_t i = 1; i < s->n; i++) {
-        const struct share *sh = &s->at[i];
+        struct share *sh = &s->at[i];
         if (sh->waiting == 0)
             continue;
-        s->at[sh->parent].level += share_past_milli(s, i, now_ms) - (double)sh->guarantee_milli;
+        sh->past_milli = share_past_milli(s, i, now_ms);
+        s->at[sh->parent].level += sh->past_milli - (double)sh->guarantee_milli;
         s->at[sh->parent].level_weight += sh->weight_milli;
     }
     for (uint32_t i = 0; i < s->n; i++)
@@ -249,28 +252,26 @@ void shares_set_levels(struct shares *s, int64_t now_ms)
 }
 
 /* How far the past is off the level of the siblings, magnified, but worth one job at most. */
-static double rounding(const struct shares *s, const struct share *sh, double past_milli)
+static double rounding(const struct shares *s, const struct share *sh)
 {
     double off =
-        past_milli - (double)sh->guarantee_milli - s->at[sh->parent].level * sh->weight_milli;
+        sh->past_milli - (double)sh->guarantee_milli - s->at[sh->parent].level * sh->weight_milli;
     double most = (double)sh->job_milli;
     off *= ROUNDING_GAIN;
     return off > most ? most : off < -most ? -most : off;
 }
 
-void share_set_key(struct shares *s, uint32_t share, int64_t now_ms)
+void share_set_key(struct shares *s, uint32_t share)
 {
     struct share *sh = &s->at[share];
     int64_t present_milli = sh->cost_milli + sh->kept_milli;
     sh->below_guarantee = present_milli < sh->guarantee_milli;
     if (sh->below_guarantee)
         sh->key = (double)present_milli / (double)sh->guarantee_milli;
-    else {
-        double past = share_past_milli(s, share, now_ms);
-        sh->key = (past + rounding(s, sh, past) +
+    else
+        sh->key = (sh->past_milli + rounding(s, sh) +
                    (double)(present_milli + sh->job_milli / 2 - 2 * sh->guarantee_milli)) /
                   (double)sh->weight_milli;
-    }
 }
 
 bool share_before(const void *shares, uint32_t a, uint32_t b)

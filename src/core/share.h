@@ -18,6 +18,15 @@
 #include "base/map.h"
 #include "core/event.h"
 
+/* The groups of a user, side by side: a pass looks through them often.  `shape` is NONE while the
+ * group waits for a limit. */
+struct user_groups {
+    struct {
+        uint32_t group, shape;
+    } * at;
+    uint32_t n, cap;
+};
+
 struct share {
     uint32_t parent; /* NONE at the root */
     uint32_t depth;  /* root 0 */
@@ -37,9 +46,13 @@ struct share {
     int64_t past_at_ms;
 
     uint32_t blocked; /* first group that waits for room under this share's limit; see queue.h */
+    struct user_groups groups; /* at a user: of waiting jobs */
+    bool touched;              /* at a user: may have a ready group */
 
     /* Only during a pass: */
-    struct heap ready;       /* children (or, at a user, groups) that have something to try */
+    struct heap ready; /* children (or, at a user, groups) that may have something to try */
+    bool opened;       /* at a user: its heap holds its ready groups */
+    double past_milli; /* of a share with waiting jobs, at the time of the pass */
     uint64_t level_weight;
     double level; /* of its children that wait: mean past above the guarantee, by weight */
     double key;
@@ -86,9 +99,9 @@ uint32_t shares_never_fits(const struct shares *s, uint32_t leaf, const struct a
                            enum resource *out_which);
 
 double share_past_milli(const struct shares *s, uint32_t share,
-                        int64_t now_ms);                  /* reference GPUs × 1000 */
-void shares_set_levels(struct shares *s, int64_t now_ms); /* once, before the keys of a pass */
-void share_set_key(struct shares *s, uint32_t share, int64_t now_ms);
+                        int64_t now_ms);                       /* reference GPUs × 1000 */
+void shares_set_levels(struct shares *s, int64_t now_ms);      /* once a pass, before the keys */
+void share_set_key(struct shares *s, uint32_t share);          /* of a share with waiting jobs */
 bool share_before(const void *shares, uint32_t a, uint32_t b); /* for the heap; a total order */
 
 #endif

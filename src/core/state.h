@@ -18,6 +18,7 @@ struct claim {
 struct core {
     struct policy policy;
     struct cluster cluster;
+    struct demand demand;
     struct shares shares;
     struct shapes shapes;
     struct queue queue;
@@ -27,6 +28,7 @@ struct core {
     struct gang_scratch scratch;
     struct slot *slots; /* working memory for one placement */
     int64_t now_ms;     /* the latest time seen */
+    uint64_t passes;    /* made so far */
     uint64_t last_job;  /* the largest job id seen */
 };
 

@@ -55,7 +55,7 @@ bool core_job(const struct core *c, job_id id, struct job_view *out)
         .priority = (enum priority)j->priority,
         .request = c->shapes.at[j->shape].request,
         .submit_ms = j->submit_ms,
-        .why = j->group != NONE       ? (enum reason)c->queue.group[j->group].why
+        .why = j->group != NONE       ? queue_why(&c->queue, &c->shapes, &c->shares, j->group)
              : j->state == JOB_FROZEN ? WHY_FROZEN
                                       : WHY_HELD,
         .slots = j->slots,
@@ -117,7 +117,7 @@ static int audit_cells(const struct core *c, struct err *e)
     const struct cluster *cl = &c->cluster;
     uint32_t filed = 0, offered = 0;
     for (uint32_t k = 0; k < cl->kinds; k++)
-        for (int w = 0; w <= GPUS_PER_NODE_MAX; w++)
+        for (uint32_t w = 0; w < ROWS; w++)
             for (uint32_t i = 0; i < cl->kind[k].row[w].n; i++) {
                 const struct cell *ce = &cl->cell[cl->kind[k].row[w].cell[i]];
                 filed += ce->n;
