@@ -13,7 +13,7 @@ void cluster_free(struct cluster *c)
 {
     for (uint32_t k = 0; k < c->kinds; k++)
         for (uint32_t r = 0; r < ROWS; r++)
-            free(c->kind[k].row[r].cell);
+            free(c->kind[k].row[r].at);
     for (uint32_t i = 0; i < c->cells; i++)
         free(c->cell[i].node);
     for (uint32_t i = 0; i < c->nodes; i++)
@@ -85,7 +85,7 @@ static uint32_t row_search(const struct cluster *c, const struct row *r, const s
     uint32_t lo = 0, hi = r->n;
     while (lo < hi) {
         uint32_t mid = lo + (hi - lo) / 2;
-        if (cell_order(&c->cell[r->cell[mid]], ce) < 0)
+        if (cell_order(&c->cell[r->at[mid].cell], ce) < 0)
             lo = mid + 1;
         else
             hi = mid;
@@ -98,10 +98,17 @@ static void row_add(struct cluster *c, uint32_t cell)
     const struct cell *ce = &c->cell[cell];
     struct row *r = &c->kind[ce->kind].row[row_index(ce)];
     uint32_t at = row_search(c, r, ce);
-    vec_grow(r->cell, r->n, r->cap);
-    memmove(r->cell + at + 1, r->cell + at, (r->n - at) * sizeof *r->cell);
-    r->cell[at] = cell;
+    vec_grow(r->at, r->n, r->cap);
+    memmove(r->at + at + 1, r->at + at, (r->n - at) * sizeof *r->at);
+    r->at[at] = (struct row_cell){
+        .cell = cell,
+        .cpu_milli = ce->room.cpu_milli,
+        .mem_mib = ce->room.mem_mib,
+        .gpu_free = ce->gpu_free,
+        .best_part = ce->whole ? GPU_MILLI : ce->best_part,
+    };
     r->n++;
+    c->kind[ce->kind].rows_used |= 1u << row_index(ce);
 }
 
 static void row_remove(struct cluster *c, uint32_t cell)
@@ -109,8 +116,9 @@ static void row_remove(struct cluster *c, uint32_t cell)
     const struct cell *ce = &c->cell[cell];
     struct row *r = &c->kind[ce->kind].row[row_index(ce)];
     uint32_t at = row_search(c, r, ce);
-    memmove(r->cell + at, r->cell + at + 1, (r->n - at - 1) * sizeof *r->cell);
-    r->n--;
+    memmove(r->at + at, r->at + at + 1, (r->n - at - 1) * sizeof *r->at);
+    if (--r->n == 0)
+        c->kind[ce->kind].rows_used &= ~(1u << row_index(ce));
 }
 
 static uint32_t cell_new(struct cluster *c)
@@ -136,7 +144,12 @@ static uint32_t cell_of(struct cluster *c, uint32_t kind, const struct room *exa
             return i;
     uint32_t i = cell_new(c);
     struct cell *ce = &c->cell[i];
-    *ce = (struct cell){ .room = m, .kind = kind, .next = first, .node = ce->node, .cap = ce->cap };
+    *ce = (struct cell){ .room = m,
+                         .kind = kind,
+                         .next = first,
+                         .born = ++c->cells_born,
+                         .node = ce->node,
+                         .cap = ce->cap };
     for (int g = 0; g < k->gpus; g++) {
         ce->gpu_free = (uint16_t)(ce->gpu_free + m.gpu[g]);
         if (m.gpu[g] == GPU_MILLI)

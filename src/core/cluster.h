@@ -22,14 +22,25 @@ struct room {
 /* Rows of a kind: nodes without a whole free GPU by their largest free part, then by whole ones. */
 #define ROW_WHOLE 2u
 #define ROWS (ROW_WHOLE + GPUS_PER_NODE_MAX + 1)
+_Static_assert(ROWS <= 32, "the rows of a kind are a bit set");
 
 static inline uint32_t row_of_part(uint32_t milli)
 {
     return milli >= 500 ? 2 : milli >= 200 ? 1 : 0;
 }
 
+/* What a search needs of a cell, side by side with its neighbours in the row. */
+struct row_cell {
+    uint32_t cell;
+    uint32_t cpu_milli, mem_mib;
+    uint16_t gpu_free;  /* sum of the free parts */
+    uint16_t best_part; /* the largest free part of a GPU */
+    float strand;       /* see demand.h; computed from the demand of strand_epoch */
+    uint32_t strand_epoch;
+};
+
 struct row {
-    uint32_t *cell;
+    struct row_cell *at; /* in order of free CPUs, then memory, then GPUs */
     uint32_t n, cap;
 };
 
@@ -39,6 +50,7 @@ struct kind {
     uint8_t link[GPUS_PER_NODE_MAX];
     uint32_t nodes;           /* of this kind, in whatever state */
     uint64_t whole, gpu_free; /* wholly free GPUs, and free parts, on those offered */
+    uint32_t rows_used;       /* bit set of the rows that have cells */
     struct row row[ROWS];
 };
 
@@ -48,11 +60,10 @@ struct cell {
     uint32_t next;  /* the next cell with the same hash, or the next free one */
     uint32_t *node; /* the node enrolled first is last */
     uint32_t n, cap;
-    uint8_t whole;         /* wholly free GPUs */
-    uint16_t gpu_free;     /* sum of the free parts */
-    uint16_t best_part;    /* the largest free part below a whole GPU */
-    uint32_t strand_epoch; /* of the demand that strand was computed from */
-    float strand;
+    uint8_t whole;      /* wholly free GPUs */
+    uint16_t gpu_free;  /* sum of the free parts */
+    uint16_t best_part; /* the largest free part below a whole GPU */
+    uint64_t born;      /* no two cells ever have the same */
 };
 
 struct node {
@@ -78,6 +89,7 @@ struct cluster {
     struct cell *cell;
     uint32_t cells, cell_cap, cell_free; /* cell_free: chain of unused ones */
     uint32_t cells_live;
+    uint64_t cells_born;
     struct map cell_by_hash;
     struct names models, switches, node_names;
     struct net_switch *net_switch; /* by number in `switches` */

@@ -3,7 +3,7 @@
 #define STEP_MILLI (GPU_MILLI / DEMAND_STEPS)
 #define KINDS_MAX 4096      /* distinct requests remembered */
 #define SEEN_MAX (1u << 17) /* then the old count half, so that it follows the lab's work */
-#define LEARN_GROWTH 8      /* derive anew when an eighth more was seen */
+#define LEARN_GROWTH 4      /* derive anew when a quarter more was seen */
 #define PRICE_EVERY 64      /* prices follow what is free: more often */
 #define GROUPS 4            /* of demand ratios; the lanes of a vec4 */
 #define UNLIMITED 1e6f      /* a CPU or MiB feeds this much when jobs ask for none of it */
@@ -18,6 +18,7 @@ void demand_init(struct demand *d)
 void demand_free(struct demand *d)
 {
     free(d->kind);
+    free(d->bound);
     map_free(&d->kind_by_hash);
 }
 
@@ -37,9 +38,15 @@ static uint64_t kind_hash(const struct demand_kind *k)
     return h ^ h >> 31;
 }
 
+static double kind_milli(const struct demand_kind *k)
+{
+    return (double)MAX(k->gpus, (uint16_t)1) * k->milli;
+}
+
 static void count(struct demand *d, const struct demand_kind *k)
 {
     uint64_t key = kind_hash(k), hit;
+    d->asked += k->count * kind_milli(k);
     while (map_get(&d->kind_by_hash, key, &hit)) {
         if (same_kind(&d->kind[hit], k)) {
             d->kind[hit].count += k->count;
@@ -49,6 +56,10 @@ static void count(struct demand *d, const struct demand_kind *k)
     }
     vec_grow(d->kind, d->kinds, d->kind_cap);
     map_set(&d->kind_by_hash, key, d->kinds);
+    if (k->models && k->milli) {
+        vec_grow(d->bound, d->bounds, d->bound_cap);
+        d->bound[d->bounds++] = d->kinds;
+    }
     d->kind[d->kinds++] = *k;
 }
 
@@ -59,8 +70,9 @@ static void forget_half(struct demand *d)
     AUTO(free_p) struct demand_kind *old = TAKE(d->kind);
     map_free(&d->kind_by_hash);
     d->kind_by_hash = (struct map){ 0 };
-    d->kinds = d->kind_cap = 0;
+    d->kinds = d->kind_cap = d->bounds = 0;
     d->seen = 0;
+    d->asked = 0;
     for (uint32_t i = 0; i < n; i++) {
         old[i].count /= 2;
         if (old[i].count == 0)
@@ -91,15 +103,30 @@ static void learn_waste(struct demand *d, uint32_t model)
         share[(k->milli + STEP_MILLI - 1) / STEP_MILLI] += k->count;
         all += k->count;
     }
+    int size[DEMAND_STEPS + 1], sizes = 0;
+    for (int s = 1; s <= DEMAND_STEPS; s++)
+        if (share[s] > 0)
+            size[sizes++] = s;
     waste[0] = 0;
     for (int f = 1; f <= DEMAND_STEPS; f++) {
-        double sum = 0, fits = 0;
-        for (int s = 1; s <= f; s++) {
-            sum += share[s] * (double)waste[f - s];
-            fits += share[s];
+        double sum = 0, fits = 0, lost = (double)f * STEP_MILLI;
+        for (int i = 0; i < sizes && size[i] <= f; i++) {
+            sum += share[size[i]] * (double)waste[f - size[i]];
+            fits += share[size[i]];
         }
-        double lost = (double)f * STEP_MILLI;
         waste[f] = (float)(all > 0 ? (sum + (all - fits) * lost) / all : lost);
+    }
+}
+
+/* Where no job names its models they are all alike. */
+static void learn_wastes(struct demand *d, uint32_t models)
+{
+    d->models_differ = d->bounds > 0;
+    for (uint32_t m = 0; m < models; m++) {
+        if (m == 0 || d->models_differ)
+            learn_waste(d, m);
+        else
+            memcpy(d->waste[m], d->waste[0], sizeof d->waste[0]);
     }
 }
 
@@ -139,7 +166,7 @@ static vec4 learn_ratio(const struct demand *d, bool memory)
     vec4 out = { UNLIMITED, UNLIMITED, UNLIMITED, UNLIMITED };
     for (uint32_t k = 0; k < d->kinds; k++) {
         const struct demand_kind *dk = &d->kind[k];
-        double gpu_milli = (double)MAX(dk->gpus, (uint16_t)1) * dk->milli;
+        double gpu_milli = kind_milli(dk);
         if (dk->milli == 0)
             continue;
         r[n].ratio = (memory ? dk->mem_mib : dk->cpu_milli) / gpu_milli;
@@ -166,22 +193,21 @@ static vec4 learn_ratio(const struct demand *d, bool memory)
  * what is free of all. */
 static void learn_prices(struct demand *d, const struct cluster *c)
 {
-    double left[MODELS_MAX] = { 0 }, bound[MODELS_MAX] = { 0 }, left_all = 0, asked = 0;
+    double left[MODELS_MAX] = { 0 }, bound[MODELS_MAX] = { 0 }, left_all = 0;
     for (uint32_t k = 0; k < c->kinds; k++) {
         left[c->kind[k].model] += (double)c->kind[k].gpu_free;
         left_all += (double)c->kind[k].gpu_free;
     }
-    for (uint32_t i = 0; i < d->kinds; i++) {
-        const struct demand_kind *k = &d->kind[i];
-        double want = (double)k->count * MAX(k->gpus, (uint16_t)1) * k->milli, have = 0;
-        asked += want;
+    for (uint32_t i = 0; i < d->bounds; i++) {
+        const struct demand_kind *k = &d->kind[d->bound[i]];
+        double want = k->count * kind_milli(k), have = 0;
         for (uint64_t m = k->models; m; m &= m - 1)
             have += left[__builtin_ctzll(m)];
         for (uint64_t m = k->models; m && have > 0; m &= m - 1)
             bound[__builtin_ctzll(m)] += want * left[__builtin_ctzll(m)] / have;
     }
     for (uint32_t m = 0; m < c->models.n; m++) {
-        double rho = left[m] > 0 && asked > 0 ? bound[m] / asked * left_all / left[m] : 0;
+        double rho = left[m] > 0 && d->asked > 0 ? bound[m] / d->asked * left_all / left[m] : 0;
         d->price[m] = (float)MIN(rho, 1.0);
     }
 }
@@ -202,8 +228,7 @@ void demand_learn(struct demand *d, const struct cluster *c, const struct reques
     d->seen += r->replicas;
     if (d->seen >= d->learn_at) {
         d->learn_at = d->seen + 1 + d->seen / LEARN_GROWTH;
-        for (uint32_t m = 0; m < c->models.n; m++)
-            learn_waste(d, m);
+        learn_wastes(d, (uint32_t)c->models.n);
         learn_block(d);
         d->per_cpu = learn_ratio(d, false);
         d->per_mem = learn_ratio(d, true);

@@ -31,10 +31,14 @@ struct demand {
     struct demand_kind *kind;
     uint32_t kinds, kind_cap;
     struct map kind_by_hash;
+    uint32_t *bound; /* kinds that name their models */
+    uint32_t bounds, bound_cap;
+    double asked;                      /* GPU thousandths, of all kinds */
     uint64_t seen, learn_at, price_at; /* replicas seen; when to derive what stands below again */
     uint32_t epoch;                    /* grows with each derivation */
 
     float waste[MODELS_MAX][DEMAND_STEPS + 1];
+    bool models_differ; /* some job named its models: else their wastes are all alike */
     float block[GPUS_PER_NODE_MAX + 1]; /* value of so many whole free GPUs on a node, below zero */
     float price[MODELS_MAX];
     vec4 per_cpu, per_mem; /* GPU thousandths that one CPU thousandth, one MiB feeds */

@@ -238,7 +238,7 @@ bool gang_find(const struct cluster *c, const struct request *r, struct gang_scr
             continue;
         for (uint32_t w = r->gpus ? ROW_WHOLE + r->gpus : 0; w < ROWS; w++)
             for (uint32_t i = 0; i < kind->row[w].n; i++) {
-                const struct cell *ce = &c->cell[kind->row[w].cell[i]];
+                const struct cell *ce = &c->cell[kind->row[w].at[i].cell];
                 add_candidate(&f, kind, &ce->room, ce->node, ce->n);
             }
     }

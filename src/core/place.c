@@ -1,5 +1,6 @@
 #include "core/place.h"
 
+#define INFINITE 3e38f
 #define ROW_LOOKS 32 /* cells of one row that are looked at */
 
 /* One replica looking for a place on one kind of node. */
@@ -12,72 +13,80 @@ struct search {
     uint32_t gpu_milli; /* all it takes of GPUs */
     float price;        /* of that on this model */
     bool every;         /* looks at every cell */
-    float best_cost;
-    uint32_t best_cell; /* NONE: nothing fits so far */
-    uint8_t best_gpu;   /* for a share: which of the cell's GPUs */
+    bool left_out;      /* cells of a long row were not looked at */
+    float least_share;  /* the least of `gain`; 0 for whole GPUs */
+    float gain[DEMAND_STEPS + 1];
+    uint32_t gain_milli, gain_model; /* what gain was made for */
+    float best_cost;                 /* infinite: nothing fits so far */
+    uint32_t best_cell;
+    uint8_t best_gpu; /* for a share: which of the cell's GPUs */
 };
 
-static float step_waste(const struct search *s, uint32_t free_milli)
+/* What a share of `milli` does to the waste of a GPU, by how much of that is free. */
+static void fill_gain(struct search *s)
 {
-    return s->d->waste[s->k->model][free_milli * DEMAND_STEPS / GPU_MILLI];
+    const float *waste = s->d->waste[s->k->model];
+    uint32_t take = (s->milli * DEMAND_STEPS + GPU_MILLI - 1) / GPU_MILLI;
+    s->gain_milli = s->milli;
+    s->gain_model = s->k->model;
+    s->least_share = INFINITE;
+    for (uint32_t f = 0; f <= DEMAND_STEPS; f++) {
+        s->gain[f] = waste[f > take ? f - take : 0] - waste[f];
+        if (f + 1 >= take)
+            s->least_share = MIN(s->least_share, s->gain[f]);
+    }
 }
 
 /* The GPU where the share leaves the least waste. */
 static float share_cost(const struct search *s, const struct cell *ce, uint8_t *out_gpu)
 {
-    float best = 0, opens = ce->whole ? s->d->block[ce->whole - 1] - s->d->block[ce->whole] : 0;
-    uint32_t before = 0;
-    bool any = false;
+    float best = INFINITE,
+          opens = ce->whole ? s->d->block[ce->whole - 1] - s->d->block[ce->whole] : 0;
     for (uint8_t g = 0; g < s->k->gpus; g++) {
         uint32_t free_milli = ce->room.gpu[g];
-        if (free_milli < s->milli || (any && free_milli == before))
+        if (free_milli < s->milli)
             continue;
-        before = free_milli;
-        float cost = step_waste(s, free_milli - s->milli) - step_waste(s, free_milli);
+        float cost = s->gain[free_milli * DEMAND_STEPS / GPU_MILLI];
         cost += free_milli == GPU_MILLI ? opens : 0;
-        if (!any || cost < best) {
+        if (cost < best) {
             best = cost;
             *out_gpu = g;
         }
-        any = true;
     }
     return best;
 }
 
-static bool cell_fits(const struct search *s, const struct cell *ce)
+/* What the placement adds to the GPUs of its node that CPUs and memory cannot feed. */
+static float strand_cost(const struct search *s, struct row_cell *rc)
 {
-    if (ce->room.cpu_milli < s->r->cpu_milli || ce->room.mem_mib < s->r->mem_mib)
-        return false;
-    if (s->milli && ce->whole == 0 && ce->best_part < s->milli)
-        return false;
-    return !s->r->linked || s->k->links == 1 || room_replicas(s->k, &ce->room, s->r, 1);
+    if (rc->strand_epoch != s->d->epoch) {
+        rc->strand_epoch = s->d->epoch;
+        rc->strand =
+            demand_stranded(s->d, (float)rc->gpu_free, (float)rc->cpu_milli, (float)rc->mem_mib);
+    }
+    return demand_stranded(s->d, (float)(rc->gpu_free - s->gpu_milli),
+                           (float)(rc->cpu_milli - s->r->cpu_milli),
+                           (float)(rc->mem_mib - s->r->mem_mib)) -
+           rc->strand;
 }
 
-static void look(struct search *s, uint32_t cell, float row_cost)
+static void look(struct search *s, struct row_cell *rc, float row_cost)
 {
-    struct cell *ce = &s->c->cell[cell];
-    const struct request *r = s->r;
     uint8_t gpu = 0;
-    if (!cell_fits(s, ce))
+    if (rc->mem_mib < s->r->mem_mib || rc->best_part < s->milli)
         return;
-    float cost = row_cost;
-    if (s->k->gpus) {
-        if (ce->strand_epoch != s->d->epoch) {
-            ce->strand_epoch = s->d->epoch;
-            ce->strand = demand_stranded(s->d, (float)ce->gpu_free, (float)ce->room.cpu_milli,
-                                         (float)ce->room.mem_mib);
-        }
-        cost += demand_stranded(s->d, (float)(ce->gpu_free - s->gpu_milli),
-                                (float)(ce->room.cpu_milli - r->cpu_milli),
-                                (float)(ce->room.mem_mib - r->mem_mib)) -
-                ce->strand;
-    }
+    float cost = row_cost + (s->k->gpus ? strand_cost(s, rc) : 0);
+    if (cost + s->least_share >= s->best_cost)
+        return;
+    const struct cell *ce = &s->c->cell[rc->cell];
+    if (s->r->linked && s->k->links > 1 && !room_replicas(s->k, &ce->room, s->r, 1))
+        return;
     if (s->milli)
         cost += share_cost(s, ce, &gpu);
-    if (s->best_cell != NONE && cost >= s->best_cost)
+    if (cost >= s->best_cost)
         return;
     s->best_cost = cost;
-    s->best_cell = cell;
+    s->best_cell = rc->cell;
     s->best_gpu = gpu;
 }
 
@@ -87,7 +96,7 @@ static uint32_t first_with_cpu(const struct search *s, const struct row *row)
     uint32_t lo = 0, hi = row->n;
     while (lo < hi) {
         uint32_t mid = lo + (hi - lo) / 2;
-        if (s->c->cell[row->cell[mid]].room.cpu_milli < s->r->cpu_milli)
+        if (row->at[mid].cpu_milli < s->r->cpu_milli)
             lo = mid + 1;
         else
             hi = mid;
@@ -99,21 +108,19 @@ static void look_row(struct search *s, uint32_t index)
 {
     const struct row *row = &s->k->row[index];
     float cost = s->price;
-    if (row->n == 0)
-        return;
     if (s->r->gpus) {
         uint32_t whole = index - ROW_WHOLE;
         cost += s->d->block[whole - s->r->gpus] - s->d->block[whole];
         cost -= (float)s->r->gpus * s->d->waste[s->k->model][DEMAND_STEPS];
     }
-    /* The most it can gain: to take GPUs that were stranded, and for a share also a part that was waste. */
-    float least = cost - (float)s->gpu_milli - (s->milli ? (float)GPU_MILLI : 0);
-    if (s->best_cell != NONE && least >= s->best_cost)
+    /* The most it can gain is to take only GPUs that were stranded. */
+    if (cost + s->least_share - (float)s->gpu_milli >= s->best_cost)
         return;
     uint32_t from = first_with_cpu(s, row), n = row->n - from;
     uint32_t looks = s->every ? n : MIN(n, (uint32_t)ROW_LOOKS);
+    s->left_out = s->left_out || looks < n;
     for (uint32_t i = 0; i < looks; i++)
-        look(s, row->cell[from + (uint32_t)((uint64_t)i * n / looks)], cost);
+        look(s, &row->at[from + (looks == n ? i : (uint32_t)((uint64_t)i * n / looks))], cost);
 }
 
 static void look_kind(struct search *s, uint32_t kind)
@@ -125,9 +132,12 @@ static void look_kind(struct search *s, uint32_t kind)
     s->milli = request_shares_gpu(r) ? kind_share_milli(s->k, r) : 0;
     s->gpu_milli = s->milli + r->gpus * GPU_MILLI;
     s->price = (float)s->gpu_milli * (s->gpu_milli ? s->d->price[s->k->model] : 0);
+    if (s->milli &&
+        (s->milli != s->gain_milli || (s->k->model != s->gain_model && s->d->models_differ)))
+        fill_gain(s);
     uint32_t first = r->gpus ? ROW_WHOLE + r->gpus : s->milli ? row_of_part(s->milli) : 0;
-    for (uint32_t i = first; i < ROWS; i++)
-        look_row(s, i);
+    for (uint32_t left = s->k->rows_used >> first << first; left; left &= left - 1)
+        look_row(s, (uint32_t)__builtin_ctz(left));
 }
 
 static struct slot make_slot(const struct search *s)
@@ -152,12 +162,12 @@ static struct slot make_slot(const struct search *s)
 static bool find_one(struct cluster *c, const struct demand *d, const struct request *r,
                      struct slot *out)
 {
-    struct search s = { .c = c, .d = d, .r = r, .best_cell = NONE };
-    for (int all = 0; all < 2 && s.best_cell == NONE; all++) {
-        s.every = all;
-        for (uint32_t k = 0; k < c->kinds; k++)
-            look_kind(&s, k);
-    }
+    struct search s = { .c = c, .d = d, .r = r, .best_cell = NONE, .best_cost = INFINITE };
+    for (uint32_t k = 0; k < c->kinds; k++)
+        look_kind(&s, k);
+    s.every = s.best_cell == NONE && s.left_out;
+    for (uint32_t k = 0; k < c->kinds && s.every; k++)
+        look_kind(&s, k);
     if (s.best_cell == NONE)
         return false;
     *out = make_slot(&s);

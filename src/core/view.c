@@ -119,10 +119,10 @@ static int audit_cells(const struct core *c, struct err *e)
     for (uint32_t k = 0; k < cl->kinds; k++)
         for (uint32_t w = 0; w < ROWS; w++)
             for (uint32_t i = 0; i < cl->kind[k].row[w].n; i++) {
-                const struct cell *ce = &cl->cell[cl->kind[k].row[w].cell[i]];
+                const struct cell *ce = &cl->cell[cl->kind[k].row[w].at[i].cell];
                 filed += ce->n;
                 for (uint32_t j = 0; j < ce->n; j++)
-                    if (cl->node[ce->node[j]].cell != cl->kind[k].row[w].cell[i] ||
+                    if (cl->node[ce->node[j]].cell != cl->kind[k].row[w].at[i].cell ||
                         (j && ce->node[j] > ce->node[j - 1]))
                         return err_set(e, ERR_INTERNAL, "cell of node %s: wrong",
                                        cl->node[ce->node[j]].name);
