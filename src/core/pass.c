@@ -15,7 +15,7 @@ static bool group_before(const void *ctx, uint32_t a, uint32_t b)
     const struct group *x = &q->group[a], *y = &q->group[b];
     if (x->rank != y->rank)
         return x->rank > y->rank;
-    return q->job[x->first].id < q->job[y->first].id;
+    return x->first_id < y->first_id;
 }
 
 static bool find_place(struct core *c, const struct request *r)
@@ -92,7 +92,7 @@ static void open_user(struct core *c, uint32_t leaf)
         if (s->groups.at[i].shape == NONE || c->shapes.no_room[s->groups.at[i].shape])
             continue;
         uint32_t g = s->groups.at[i].group;
-        q->group[g].rank = queue_rank(&q->job[q->group[g].first], &c->policy, c->now_ms);
+        q->group[g].rank = queue_rank(&q->group[g], &c->policy, c->now_ms);
         heap_push(&s->ready, g);
     }
 }
@@ -184,7 +184,7 @@ static bool take_turn(struct core *c, uint32_t leaf, uint32_t *out_job)
     *out_job = q->group[group].first;
     bool started = try_group(c, group);
     if (started && more) {
-        q->group[group].rank = queue_rank(&q->job[q->group[group].first], &c->policy, c->now_ms);
+        q->group[group].rank = queue_rank(&q->group[group], &c->policy, c->now_ms);
         heap_moved(h, group);
     } else {
         heap_remove(h, group);

@@ -159,6 +159,12 @@ static void drop_group(struct queue *q, struct shapes *sh, struct shares *s, uin
 
 /* ---- waiting ---- */
 
+static void group_note_first(const struct queue *q, struct group *g)
+{
+    g->first_id = q->job[g->first].id;
+    g->first_submit_ms = q->job[g->first].submit_ms;
+}
+
 void queue_add(struct queue *q, struct shapes *sh, struct shares *s, uint32_t job)
 {
     struct job *j = &q->job[job];
@@ -174,6 +180,7 @@ void queue_add(struct queue *q, struct shapes *sh, struct shares *s, uint32_t jo
     *(after == NONE ? &g->first : &q->job[after].next) = job;
     *(before == NONE ? &g->last : &q->job[before].prev) = job;
     g->n++;
+    group_note_first(q, g);
     q->waiting++;
     for (uint32_t i = j->leaf; i != NONE; i = s->at[i].parent)
         s->at[i].waiting++;
@@ -190,6 +197,8 @@ void queue_remove(struct queue *q, struct shapes *sh, struct shares *s, uint32_t
         s->at[i].waiting--;
     if (--g->n == 0)
         drop_group(q, sh, s, j->group);
+    else
+        group_note_first(q, g);
     j->group = j->prev = j->next = NONE;
 }
 
@@ -252,8 +261,8 @@ enum reason queue_why(const struct queue *q, const struct shapes *sh, const stru
     return sh->no_room[g->shape] ? WHY_ROOM : WHY_NEW;
 }
 
-uint32_t queue_rank(const struct job *j, const struct policy *p, int64_t now_ms)
+uint32_t queue_rank(const struct group *g, const struct policy *p, int64_t now_ms)
 {
-    int64_t steps = now_ms > j->submit_ms ? (now_ms - j->submit_ms) / p->age_step_ms : 0;
-    return j->priority + (uint32_t)MIN(steps, p->age_max_steps);
+    int64_t waited_ms = now_ms > g->first_submit_ms ? now_ms - g->first_submit_ms : 0;
+    return g->priority + (uint32_t)MIN(waited_ms / p->age_step_ms, p->age_max_steps);
 }

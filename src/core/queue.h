@@ -29,7 +29,9 @@ struct job {
 
 struct group {
     uint32_t leaf, shape;
-    uint32_t first, last, n;             /* jobs, oldest first */
+    uint32_t first, last, n; /* jobs, oldest first */
+    uint64_t first_id;       /* of the first job, at hand: a pass compares groups often */
+    int64_t first_submit_ms;
     uint32_t leaf_at;                    /* in its user's list */
     uint32_t shape_prev, shape_next;     /* groups of the same shape */
     uint32_t blocked_on;                 /* the share whose limit it waits for, or NONE */
@@ -76,7 +78,7 @@ void queue_wake_all(struct queue *q, struct shapes *sh, struct shares *s);
 enum reason queue_why(const struct queue *q, const struct shapes *sh, const struct shares *s,
                       uint32_t group);
 
-/* The job's class, lifted by its age. */
-uint32_t queue_rank(const struct job *j, const struct policy *p, int64_t now_ms);
+/* The class of the group's first job, lifted by its age. */
+uint32_t queue_rank(const struct group *g, const struct policy *p, int64_t now_ms);
 
 #endif
