@@ -1,7 +1,7 @@
-/* Claims: nodes kept free for a job that has waited too long, so that small jobs which always fit
+/* Claims: room kept free for a job that has waited too long, so that small jobs which always fit
  * somewhere cannot starve a large one, nor take the share of a tenant with large ones.  The tenant
- * that is next by its share goes first, with its oldest such job, one job for each tenant at a time.
- * A node is kept for one job; what runs on it runs on. */
+ * that is next by its share goes first, with its oldest such job.  Only
+ * as much of a node is kept as the job needs, for one job a node; what runs on it runs on. */
 #include "core/state.h"
 
 #define CHECK_EVERY_MS (60 * INT64_C(1000))
@@ -11,7 +11,7 @@ static void release(struct core *c, struct claim *cl)
 {
     shares_keep(&c->shares, c->queue.job[cl->job].leaf, -cl->cost_milli);
     for (uint32_t i = 0; i < cl->n; i++)
-        cluster_set_claim(&c->cluster, cl->node[i], NONE);
+        cluster_unkeep(&c->cluster, cl->node[i]);
     free(cl->node);
 }
 
@@ -29,6 +29,15 @@ void claims_drop(struct core *c, uint32_t job)
         }
 }
 
+/* Nobody on the way up has had more than the siblings: a tenant above its share waits for a reason. */
+static bool is_owed(const struct core *c, uint32_t leaf)
+{
+    for (uint32_t i = leaf; i != NONE; i = c->shares.at[i].parent)
+        if (!share_is_owed(&c->shares, i))
+            return false;
+    return true;
+}
+
 /* Waits for room, and has waited too long.  Asked of the state as it is, not of what the last try
  * found: a pass that tried fewer groups must come to the same claims. */
 static bool is_overdue(const struct core *c, uint32_t group, int64_t now_ms)
@@ -40,7 +49,7 @@ static bool is_overdue(const struct core *c, uint32_t group, int64_t now_ms)
     const struct job *j = &c->queue.job[g->first];
     struct amounts a = core_amounts(c, &c->shapes.at[g->shape].request);
     return now_ms - j->submit_ms >= c->policy.claim_after_ms && !j->has_claim &&
-           shares_over_limit(&c->shares, g->leaf, &a, &which) == NONE;
+           is_owed(c, g->leaf) && shares_over_limit(&c->shares, g->leaf, &a, &which) == NONE;
 }
 
 static bool group_older(const struct core *c, uint32_t a, uint32_t b)
@@ -62,16 +71,23 @@ static uint32_t next_share(struct core *c, uint32_t parent, const uint32_t *olde
     return best;
 }
 
-/* The overdue group that is next in the order of the policy, leaving out those marked in `tried`. */
+/* Remembers the oldest overdue group of each share from the user upwards. */
+static void note_overdue(const struct core *c, uint32_t group, uint32_t *oldest)
+{
+    for (uint32_t i = c->queue.group[group].leaf; i != NONE; i = c->shares.at[i].parent)
+        if (oldest[i] == NONE || group_older(c, group, oldest[i]))
+            oldest[i] = group;
+}
+
+/* The overdue group that is next in the order of the policy, leaving out those marked in
+ * `tried`. */
 static uint32_t next_overdue(struct core *c, const uint8_t *tried, int64_t now_ms)
 {
     AUTO(free_p) uint32_t *oldest = xcalloc(c->shares.n, sizeof *oldest);
     memset(oldest, 0xFF, c->shares.n * sizeof *oldest); /* NONE */
     for (uint32_t g = 0; g < c->queue.groups; g++)
         if (!tried[g] && is_overdue(c, g, now_ms))
-            for (uint32_t i = c->queue.group[g].leaf; i != NONE; i = c->shares.at[i].parent)
-                if (oldest[i] == NONE || group_older(c, g, oldest[i]))
-                    oldest[i] = g;
+            note_overdue(c, g, oldest);
     if (oldest[SHARE_ROOT] == NONE)
         return NONE;
     uint32_t share = SHARE_ROOT;
@@ -108,15 +124,16 @@ static uint32_t gather(const struct core *c, const struct request *r, uint32_t n
 {
     const struct cluster *cl = &c->cluster;
     uint32_t n = 0, max = r->layout == LAYOUT_SPREAD ? 1 : r->replicas;
+    bool one_node = r->scope == SCOPE_NODE || (r->scope == SCOPE_SWITCH && net_switch == NONE);
     for (uint32_t i = 0; i < cl->nodes; i++) {
         const struct node *nd = &cl->node[i];
         const struct kind *k = &cl->kind[nd->kind];
-        if (nd->state != NODE_UP || nd->claim != NONE ||
+        if (nd->state != NODE_UP || nd->kept.job != NONE ||
             (net_switch != NONE && nd->net_switch != net_switch))
             continue;
         struct room idle = kind_room(k);
         uint32_t fits = room_replicas(k, &idle, r, max), busy = 0;
-        if (fits == 0 || (r->scope == SCOPE_NODE && fits < r->replicas))
+        if (fits == 0 || (one_node && fits < r->replicas))
             continue;
         for (int g = 0; g < k->gpus; g++)
             busy += GPU_MILLI - nd->room.gpu[g];
@@ -138,8 +155,8 @@ static uint32_t enough(const struct offer *o, uint32_t n, uint32_t replicas)
 static uint32_t choose(const struct core *c, const struct request *r, struct offer *o)
 {
     uint32_t switches = r->scope == SCOPE_SWITCH ? (uint32_t)c->cluster.switches.n : 0;
-    for (uint32_t s = 0; s < MAX(switches, 1u); s++) {
-        uint32_t n = gather(c, r, switches ? s : NONE, o);
+    for (uint32_t s = 0; s <= switches; s++) { /* the switches, then machines without one */
+        uint32_t n = gather(c, r, s < switches ? s : NONE, o);
         qsort(o, n, sizeof *o, r->layout == LAYOUT_FEWEST ? few_nodes_first : soonest_first);
         uint32_t need = enough(o, n, r->replicas);
         if (need)
@@ -160,9 +177,12 @@ static bool make_one(struct core *c, uint32_t job)
     *cl = (struct claim){ .job = job, .node = xcalloc(n, sizeof *cl->node), .n = n };
     cl->cost_milli = core_next_cost_milli(c, r);
     shares_keep(&c->shares, c->queue.job[job].leaf, cl->cost_milli);
+    uint32_t left = r->replicas;
     for (uint32_t i = 0; i < n; i++) {
+        uint32_t here = MIN(left, o[i].k);
         cl->node[i] = o[i].node;
-        cluster_set_claim(&c->cluster, o[i].node, job);
+        cluster_keep(&c->cluster, o[i].node, job, r, here);
+        left -= here;
     }
     c->queue.job[job].has_claim = true;
     return true;

@@ -198,9 +198,58 @@ static uint32_t cell_search(const struct cell *ce, uint32_t node)
     return lo;
 }
 
-static bool node_is_offered(const struct node *n)
+/* Zeroes the `n` freest GPUs of link group `link` (NONE: of all); gives what was free of them. */
+static uint32_t keep_freest(const struct kind *k, struct room *m, uint32_t n, uint32_t link)
 {
-    return n->state == NODE_UP && n->claim == NONE;
+    uint32_t sum = 0;
+    for (; n; n--) {
+        int freest = -1;
+        for (int g = 0; g < k->gpus; g++)
+            if ((link == NONE || k->link[g] == link) && (freest < 0 || m->gpu[g] > m->gpu[freest]))
+                freest = g;
+        if (freest < 0)
+            break;
+        sum += m->gpu[freest];
+        m->gpu[freest] = 0;
+    }
+    return sum;
+}
+
+static uint32_t link_size(const struct kind *k, uint32_t link)
+{
+    uint32_t n = 0;
+    for (int g = 0; g < k->gpus; g++)
+        n += k->link[g] == link;
+    return n;
+}
+
+/* The freest GPUs are the kept ones; for linked ones those of the freest group that is large enough.
+ * Jobs start on the others only, so what is free of the kept ones never shrinks, and it grows as jobs end:
+ * the job they are kept for will start. */
+static struct room make_offer(const struct kind *k, const struct node *n)
+{
+    struct room m = n->room, best;
+    uint32_t most = 0;
+    bool found = false;
+    if (n->kept.job == NONE)
+        return m;
+    m.cpu_milli -= MIN(m.cpu_milli, n->kept.cpu_milli);
+    m.mem_mib -= MIN(m.mem_mib, n->kept.mem_mib);
+    if (!n->kept.linked) {
+        keep_freest(k, &m, n->kept.gpus, NONE);
+        return m;
+    }
+    for (uint32_t link = 0; link < k->links; link++) {
+        struct room try = m;
+        if (link_size(k, link) < n->kept.gpus)
+            continue;
+        uint32_t sum = keep_freest(k, &try, n->kept.gpus, link);
+        if (!found || sum > most)
+            best = try;
+        most = MAX(most, sum);
+        found = true;
+    }
+    return found ? best : m;
 }
 
 static void node_leave_cell(struct cluster *c, uint32_t node)
@@ -223,9 +272,10 @@ static void node_leave_cell(struct cluster *c, uint32_t node)
 static void node_enter_cell(struct cluster *c, uint32_t node)
 {
     struct node *n = &c->node[node];
-    if (!node_is_offered(n))
+    if (n->state != NODE_UP)
         return;
-    n->cell = cell_of(c, n->kind, &n->room);
+    n->offer = make_offer(&c->kind[n->kind], n);
+    n->cell = cell_of(c, n->kind, &n->offer);
     struct cell *ce = &c->cell[n->cell];
     uint32_t at = cell_search(ce, node);
     vec_grow(ce->node, ce->n, ce->cap);
@@ -354,7 +404,7 @@ int cluster_add_node(struct cluster *c, const struct event_node *n, struct err *
     uint32_t model = n->gpus ? names_intern(&c->models, n->model) : 0;
     struct node *nd = &c->node[i];
     *nd = (struct node){
-        .name = xcalloc(1, n->name.n + 1), .cell = NONE, .claim = NONE, .state = NODE_UP
+        .name = xcalloc(1, n->name.n + 1), .cell = NONE, .kept = { .job = NONE }, .state = NODE_UP
     };
     memcpy(nd->name, n->name.p, n->name.n);
     nd->net_switch = switch_of(c, n->net_switch, i);
@@ -369,6 +419,11 @@ int cluster_add_node(struct cluster *c, const struct event_node *n, struct err *
 
 int cluster_set_model(struct cluster *c, const struct event_model *m, struct err *e)
 {
+    if (m->name.n == 0 || m->name.n > NAME_MAX_BYTES)
+        return err_set(e, ERR_INVALID, "model: a name of 1 to %d bytes is needed", NAME_MAX_BYTES);
+    if (m->cost_milli > MODEL_COST_MAX)
+        return err_set(e, ERR_INVALID, "model '%.*s': cost_milli is %u; at most %u",
+                       STR_ARG(m->name), m->cost_milli, MODEL_COST_MAX);
     uint32_t i = names_find(&c->models, m->name);
     if (i == NAME_NONE && c->models.n >= MODELS_MAX)
         return err_set(e, ERR_TOO_LARGE, "more than %d GPU models in one cluster", MODELS_MAX);
@@ -388,13 +443,36 @@ void cluster_set_state(struct cluster *c, uint32_t node, enum node_state state)
     node_mark_freed(c, node);
 }
 
-void cluster_set_claim(struct cluster *c, uint32_t node, uint32_t job)
+void cluster_keep(struct cluster *c, uint32_t node, uint32_t job, const struct request *r,
+                  uint32_t replicas)
+{
+    struct node *n = &c->node[node];
+    const struct kind *k = &c->kind[n->kind];
+    uint32_t gpus = r->gpus * replicas;
+    if (request_shares_gpu(r)) { /* a share does not cross GPUs */
+        uint32_t per_gpu = GPU_MILLI / MAX(kind_share_milli(k, r), 1u);
+        gpus = (replicas + per_gpu - 1) / per_gpu;
+    }
+    bool linked = r->linked && k->links > 1;
+    if (linked && replicas > 1) /* several groups: which GPUs get free decides, so keep all */
+        gpus = k->gpus;
+    node_leave_cell(c, node);
+    n->kept = (struct kept){
+        .job = job,
+        .gpus = MIN(gpus, (uint32_t)k->gpus),
+        .cpu_milli = r->cpu_milli * replicas,
+        .mem_mib = r->mem_mib * replicas,
+        .linked = linked && replicas == 1,
+    };
+    node_enter_cell(c, node);
+}
+
+void cluster_unkeep(struct cluster *c, uint32_t node)
 {
     node_leave_cell(c, node);
-    c->node[node].claim = job;
+    c->node[node].kept = (struct kept){ .job = NONE };
     node_enter_cell(c, node);
-    if (job == NONE)
-        node_mark_freed(c, node);
+    node_mark_freed(c, node);
 }
 
 int cluster_parse_models(const struct cluster *c, struct str list, uint64_t *out_bits,
@@ -422,22 +500,46 @@ int cluster_parse_models(const struct cluster *c, struct str list, uint64_t *out
 
 /* ---- taking and giving back ---- */
 
+/* Is the slot what a replica takes on this kind of node?  A journal may say anything. */
+static bool slot_suits(const struct kind *k, const struct request *r, const struct slot *s)
+{
+    bool shares = request_shares_gpu(r);
+    uint32_t links = 0;
+    if (!kind_allows(k, r) || s->gpu_mask >> k->gpus)
+        return false;
+    for (uint32_t left = s->gpu_mask; left; left &= left - 1)
+        links |= 1u << k->link[__builtin_ctz(left)];
+    if (r->linked && links & (links - 1))
+        return false;
+    return __builtin_popcount(s->gpu_mask) == (shares ? 1 : r->gpus) &&
+           s->milli == (shares    ? kind_share_milli(k, r)
+                        : r->gpus ? GPU_MILLI
+                                  : 0);
+}
+
+/* Takes one slot out of the room if all of it is free there. */
+static bool take_slot(struct room *m, const struct request *r, const struct slot *s)
+{
+    if (m->cpu_milli < r->cpu_milli || m->mem_mib < r->mem_mib)
+        return false;
+    for (uint32_t left = s->gpu_mask; left; left &= left - 1)
+        if (m->gpu[__builtin_ctz(left)] < s->milli)
+            return false;
+    room_take(m, r, s->gpu_mask, s->milli);
+    return true;
+}
+
 bool cluster_has_room(const struct cluster *c, const struct request *r, const struct slot *s,
                       uint32_t n)
 {
+    struct room m = { 0 };
     for (uint32_t i = 0; i < n; i++) {
         if (s[i].node >= c->nodes || (i && s[i].node < s[i - 1].node))
             return false; /* slots of one node stand together, in order of nodes */
-        const struct node *nd = &c->node[s[i].node];
-        struct room m = nd->room;
-        for (uint32_t j = i; j < n && s[j].node == s[i].node; j++) {
-            if (m.cpu_milli < r->cpu_milli || m.mem_mib < r->mem_mib)
-                return false;
-            for (uint32_t left = s[j].gpu_mask; left; left &= left - 1)
-                if (m.gpu[__builtin_ctz(left)] < s[j].milli)
-                    return false;
-            room_take(&m, r, s[j].gpu_mask, s[j].milli);
-        }
+        if (i == 0 || s[i].node != s[i - 1].node)
+            m = c->node[s[i].node].room;
+        if (!slot_suits(&c->kind[c->node[s[i].node].kind], r, &s[i]) || !take_slot(&m, r, &s[i]))
+            return false;
     }
     return true;
 }

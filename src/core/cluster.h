@@ -1,10 +1,11 @@
 /* cluster - the machines: what each has, what is free, and which are alike.
  *
- * Nodes of one build are a *kind*.  Nodes of one kind with the same room left are a *cell*, and placement looks
- * at cells, never at nodes: ten thousand idle machines of one kind are one cell.  GPUs of one link group are
- * interchangeable, so a cell keeps their free parts sorted.  A kind files its cells in rows by the number of
- * wholly free GPUs.  Inside a cell the node enrolled first goes first; nothing depends on the order in
- * which things happened.  After every call: used + free = total on every node.
+ * Nodes of one build are a *kind*.  Nodes of one kind with the same room left are a *cell*, and
+ * placement looks at cells, never at nodes: ten thousand idle machines of one kind are one cell.
+ * GPUs of one link group are interchangeable, so a cell keeps their free parts sorted.  A kind
+ * files its cells in rows by the number of wholly free GPUs.  Inside a cell the node enrolled first
+ * goes first; nothing depends on the order in which things happened.  After every call: used + free
+ * = total on every node.
  */
 #ifndef NS_CORE_CLUSTER_H
 #define NS_CORE_CLUSTER_H
@@ -13,7 +14,8 @@
 #include "base/map.h"
 #include "core/event.h"
 
-/* What is free: on a node by GPU index, in a cell sorted (most free first) inside each link group. */
+/* What is free: on a node by GPU index, in a cell sorted (most free first) inside each link
+ * group. */
 struct room {
     uint16_t gpu[GPUS_PER_NODE_MAX];
     uint32_t cpu_milli, mem_mib;
@@ -66,11 +68,19 @@ struct cell {
     uint64_t born;      /* no two cells ever have the same */
 };
 
+/* Room on a node that is kept for one job; what runs there runs on. */
+struct kept {
+    uint32_t job; /* NONE: nothing is kept */
+    uint32_t gpus, cpu_milli, mem_mib;
+    bool linked; /* the GPUs lie in one link group */
+};
+
 struct node {
     char *name;
-    struct room room;
+    struct room room;  /* free */
+    struct room offer; /* given out: what is free less what is kept, from the freest GPUs */
+    struct kept kept;
     uint32_t kind, net_switch, cell; /* net_switch, cell: NONE when it has none */
-    uint32_t claim;                  /* the job it is kept for, or NONE */
     uint8_t state;                   /* enum node_state */
     bool freed;                      /* already in cluster.freed */
 };
@@ -107,7 +117,10 @@ void cluster_free(struct cluster *c);
 int cluster_add_node(struct cluster *c, const struct event_node *n, struct err *e) MUST_USE;
 int cluster_set_model(struct cluster *c, const struct event_model *m, struct err *e) MUST_USE;
 void cluster_set_state(struct cluster *c, uint32_t node, enum node_state state);
-void cluster_set_claim(struct cluster *c, uint32_t node, uint32_t job); /* NONE lifts it */
+/* Keeps room for so many replicas of a job; the node starts nothing else in it. */
+void cluster_keep(struct cluster *c, uint32_t node, uint32_t job, const struct request *r,
+                  uint32_t replicas);
+void cluster_unkeep(struct cluster *c, uint32_t node);
 
 /* "A100|V100" -> bits.  Unknown models are an error that lists the known ones. */
 int cluster_parse_models(const struct cluster *c, struct str list, uint64_t *out_bits,
@@ -116,8 +129,8 @@ int cluster_parse_models(const struct cluster *c, struct str list, uint64_t *out
 /* The part of one GPU that a sharing replica takes on this kind; 0 when it cannot have it there. */
 uint32_t kind_share_milli(const struct kind *k, const struct request *r);
 
-/* The most a sharing replica takes of a GPU on any kind that it may run on: what limits count.  Where it
- * will run is not known when limits are checked, and must not make it pass them. */
+/* The most a sharing replica takes of a GPU on any kind that it may run on: what limits count.
+ * Where it will run is not known when limits are checked, and must not make it pass them. */
 uint32_t cluster_most_share_milli(const struct cluster *c, const struct request *r);
 
 /* Could a replica run on an idle node of this kind? */
@@ -130,14 +143,15 @@ struct room kind_room(const struct kind *k);
 uint32_t room_replicas(const struct kind *k, const struct room *m, const struct request *r,
                        uint32_t max);
 
-/* The GPUs (as a mask) one replica takes in this room, which has room for it; the tightest choice. */
+/* The GPUs (as a mask) one replica takes in this room, which has room for it; the tightest
+ * choice. */
 uint16_t room_pick(const struct kind *k, const struct room *m, const struct request *r);
 
 /* Takes the picked GPUs, CPU and memory of one replica out of the room, or puts them back. */
 void room_take(struct room *m, const struct request *r, uint16_t mask, uint32_t milli);
 void room_give(struct room *m, const struct request *r, uint16_t mask, uint32_t milli);
 
-/* Is there room for these slots?  Then take them; each slot is one replica. */
+/* Are these slots what the request asks for, and free?  Then take them; each is one replica. */
 bool cluster_has_room(const struct cluster *c, const struct request *r, const struct slot *s,
                       uint32_t n);
 void cluster_take(struct cluster *c, const struct request *r, const struct slot *s, uint32_t n);

@@ -317,6 +317,8 @@ int core_apply(struct core *c, const struct event *ev, struct err *e)
     int64_t now_ms =
         MAX(ev->t_ms, c->now_ms); /* a clock that was set back does not undo the past */
     int rc = -1;
+    if (ev->t_ms < -TIME_MAX_MS || ev->t_ms > TIME_MAX_MS)
+        return err_set(e, ERR_INVALID, "t: %lld ms is not a time", (long long)ev->t_ms);
     switch (ev->kind) {
     case EVENT_POLICY: rc = apply_policy(c, &ev->policy, now_ms, e); break;
     case EVENT_MODEL: rc = cluster_set_model(&c->cluster, &ev->model, e); break;

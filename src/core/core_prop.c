@@ -3,6 +3,7 @@
 
 #include "core/core.h"
 #include "core/journal.h"
+#include "core/policy.h"
 #include "tests/lib/test.h"
 #include "tests/lib/world.h"
 
@@ -285,7 +286,7 @@ static void a_gang_starts_though_small_jobs_never_stop_coming(void)
         for (int i = 0; i < 40; i++)
             crowd_submit(&w, (const char *[]){ "a", "b", "c", "d" }[rng_below(&w.rng, 4)], 1, 1);
         uint64_t gang = crowd_submit(&w, "a", 6, 4);
-        for (int minute = 0; minute < 8 * 60 && !started; minute++, w.now_ms += 60000) {
+        for (int minute = 0; minute < 24 * 60 && !started; minute++, w.now_ms += 60000) {
             struct core_totals t = core_totals(c);
             for (uint64_t i = t.waiting; i < 40; i++) /* somebody always waits with a small job */
                 crowd_submit(&w, (const char *[]){ "a", "b", "c", "d" }[rng_below(&w.rng, 4)], 1,
@@ -299,61 +300,79 @@ static void a_gang_starts_though_small_jobs_never_stop_coming(void)
 
 /* ---- fairness ---- */
 
-/* Twenty tenants of different weights and a guarantee, all with endless work, jobs of many sizes. */
+enum {
+    TENANTS = 20,
+    NODES = 40,
+    GPUS = 8
+};
+
+/* Twenty tenants of different weights, all with endless work. */
+struct contest {
+    struct crowd crowd;
+    char name[TENANTS][8];
+    double weight[TENANTS], all_weight;
+    double got[TENANTS], all_got;
+};
+
+static void contest_begin(struct contest *f)
+{
+    struct err e;
+    for (uint32_t t = 0; t < TENANTS; t++) {
+        struct event ev = { .kind = EVENT_TENANT };
+        snprintf(f->name[t], sizeof f->name[t], "t%u", t);
+        f->weight[t] = 1 + t % 4;
+        f->all_weight += f->weight[t];
+        ev.tenant = (struct event_tenant){ .name = str_of(f->name[t]),
+                                           .weight_milli = (uint32_t)f->weight[t] * 1000,
+                                           .limit = AMOUNTS_NO_LIMIT,
+                                           .user_limit = AMOUNTS_NO_LIMIT };
+        CHECK(core_apply(f->crowd.c, &ev, &e) == 0);
+    }
+    for (uint32_t i = 0; i < NODES; i++) {
+        char nm[8];
+        struct event ev = { .kind = EVENT_NODE };
+        snprintf(nm, sizeof nm, "n%u", i);
+        ev.node = (struct event_node){
+            .name = str_of(nm), .model = STR("m"), .gpus = GPUS, .cpu_milli = 1000, .mem_mib = 1000
+        };
+        CHECK(core_apply(f->crowd.c, &ev, &e) == 0);
+    }
+}
+
+/* Everybody has twenty jobs of many sizes waiting, always. */
+static void contest_fill(struct contest *f, uint32_t tenant)
+{
+    struct share_view v;
+    core_share(f->crowd.c, (share_id){ 1 + tenant }, f->crowd.now_ms, &v);
+    for (uint64_t i = v.waiting; i < 20; i++)
+        crowd_submit(&f->crowd, f->name[tenant], 1, 1u << rng_below(&f->crowd.rng, 4));
+}
+
+static void contest_count(struct contest *f, uint32_t tenant)
+{
+    struct share_view v;
+    core_share(f->crowd.c, (share_id){ 1 + tenant }, f->crowd.now_ms, &v);
+    f->got[tenant] += (double)v.used.of[RES_GPU];
+    f->all_got += (double)v.used.of[RES_GPU];
+}
+
 static void backlogged_tenants_get_their_share_within_three_percent(void)
 {
-    enum {
-        TENANTS = 20,
-        NODES = 40,
-        GPUS = 8
-    };
+    const int64_t half_life_ms = policy_default().half_life_ms;
     for (uint64_t seed = 1; seed <= 5; seed++) {
         AUTO(core_free_p) struct core *c = core_new();
-        struct crowd w = { .c = c, .rng = { seed }, .now_ms = 0 };
-        struct err e;
-        double weight[TENANTS], all = 0, got[TENANTS] = { 0 }, sum = 0;
-        char names[TENANTS][8];
+        struct contest f = { .crowd = { .c = c, .rng = { seed } } };
+        contest_begin(&f);
+        for (; f.crowd.now_ms < half_life_ms; f.crowd.now_ms += 300000) {
+            for (uint32_t t = 0; t < TENANTS; t++)
+                contest_fill(&f, t);
+            crowd_step(&f.crowd, 0);
+            for (uint32_t t = 0; t < TENANTS; t++)
+                contest_count(&f, t);
+        }
+        arena_free(&f.crowd.a);
         for (uint32_t t = 0; t < TENANTS; t++) {
-            struct event ev = { .kind = EVENT_TENANT };
-            snprintf(names[t], sizeof names[t], "t%u", t);
-            weight[t] = 1 + t % 4;
-            all += weight[t];
-            ev.tenant = (struct event_tenant){ .name = str_of(names[t]),
-                                               .weight_milli = (uint32_t)weight[t] * 1000,
-                                               .limit = AMOUNTS_NO_LIMIT,
-                                               .user_limit = AMOUNTS_NO_LIMIT };
-            CHECK(core_apply(c, &ev, &e) == 0);
-        }
-        for (uint32_t i = 0; i < NODES; i++) {
-            char nm[8];
-            struct event ev = { .kind = EVENT_NODE };
-            snprintf(nm, sizeof nm, "n%u", i);
-            ev.node = (struct event_node){ .name = str_of(nm),
-                                           .model = STR("m"),
-                                           .gpus = GPUS,
-                                           .cpu_milli = 1000,
-                                           .mem_mib = 1000 };
-            CHECK(core_apply(c, &ev, &e) == 0);
-        }
-        int64_t half_life_ms = INT64_C(7) * 86400000;
-        for (; w.now_ms < half_life_ms; w.now_ms += 300000) {
-            for (uint32_t t = 0; t < TENANTS; t++) {
-                struct share_view v;
-                core_share(c, (share_id){ 1 + t }, w.now_ms, &v);
-                for (uint64_t i = v.waiting; i < 20; i++)
-                    crowd_submit(&w, names[t], 1, 1u << rng_below(&w.rng, 4));
-            }
-            crowd_step(&w, 0);
-            for (uint32_t t = 0; t < TENANTS; t++) {
-                struct share_view v;
-                core_share(c, (share_id){ 1 + t }, w.now_ms, &v);
-                got[t] += (double)v.used.of[RES_GPU];
-                sum += (double)v.used.of[RES_GPU];
-            }
-        }
-        arena_free(&w.a);
-        for (uint32_t t = 0; t < TENANTS; t++) {
-            double part = got[t] / sum / (weight[t] / all);
+            double part = f.got[t] / f.all_got / (f.weight[t] / f.all_weight);
             CHECK_AT(seed, part > 0.97 && part < 1.03);
         }
     }

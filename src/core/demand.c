@@ -90,8 +90,8 @@ static bool asks_model(const struct demand_kind *k, uint32_t model)
     return k->models == 0 || (k->models >> model & 1);
 }
 
-/* What is lost, on average, of a GPU with so much free when jobs come at random: one that does not fit loses
- * what is free, one that fits leaves a smaller part to the next. */
+/* What is lost, on average, of a GPU with so much free when jobs come at random: one that does not
+ * fit loses what is free, one that fits leaves a smaller part to the next. */
 static void learn_waste(struct demand *d, uint32_t model)
 {
     double share[DEMAND_STEPS + 1] = { 0 }, all = 0;
@@ -156,8 +156,8 @@ static int by_ratio(const void *pa, const void *pb)
     return a->weight < b->weight ? -1 : a->weight > b->weight;
 }
 
-/* Cuts the demand into groups of equal weight by CPU (or memory) for each part of a GPU; gives what one CPU (MiB)
- * feeds in each group. */
+/* Cuts the demand into groups of equal weight by CPU (or memory) for each part of a GPU; gives what
+ * one CPU (MiB) feeds in each group. */
 static vec4 learn_ratio(const struct demand *d, bool memory)
 {
     AUTO(free_p) struct ratio *r = xcalloc(d->kinds + 1, sizeof *r);
@@ -189,8 +189,8 @@ static vec4 learn_ratio(const struct demand *d, bool memory)
     return out;
 }
 
-/* What jobs that name their models ask for, spread over the models they name by what is free of each, against
- * what is free of all. */
+/* What jobs that name their models ask for, spread over the models they name by what is free of
+ * each, against what is free of all. */
 static void learn_prices(struct demand *d, const struct cluster *c)
 {
     double left[MODELS_MAX] = { 0 }, bound[MODELS_MAX] = { 0 }, left_all = 0;

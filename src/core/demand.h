@@ -1,13 +1,13 @@
 /* demand - what jobs have asked for so far, and what that says about a machine's room.
  *
- * Learnt from the jobs that were submitted, nothing else.  Three prices come of it, all in thousandths of
- * a GPU that a placement would make unusable:
+ * Learnt from the jobs that were submitted, nothing else.  Three prices come of it, all in
+ * thousandths of a GPU that a placement would make unusable:
  *   device    a free part of a GPU that the usual shares do not fill: waste[model][free];
  *   block     whole free GPUs on one node that jobs of several GPUs would have wanted together;
  *   strand    free GPUs that the free CPUs and memory of their node cannot feed, judged by four
  *             groups of jobs from frugal to hungry;
- * and a model costs its `price` for each part taken: how much of what is left of it is asked for by jobs
- * that cannot run elsewhere.
+ * and a model costs its `price` for each part taken: how much of what is left of it is asked for by
+ * jobs that cannot run elsewhere.
  */
 #ifndef NS_CORE_DEMAND_H
 #define NS_CORE_DEMAND_H

@@ -30,6 +30,9 @@ enum event_kind {
 };
 const char *event_kind_name(enum event_kind k);
 
+/* Times lie within this of 1970, either way: differences never overflow. */
+#define TIME_MAX_MS (INT64_C(1) << 53)
+
 /* The numbers of the policy.  core/policy.c holds their table: names, bounds, defaults, help. */
 struct policy {
     int64_t half_life_ms;   /* after this long a used GPU-hour counts half */

@@ -52,17 +52,17 @@ static struct supply count_supply(const struct core *c, const struct request *r)
         if (n->state != NODE_UP)
             continue;
         for (int g = 0; g < k->gpus; g++) {
-            whole += n->room.gpu[g] == GPU_MILLI;
-            milli += n->room.gpu[g];
+            whole += n->offer.gpu[g] == GPU_MILLI;
+            milli += n->offer.gpu[g];
             if (kind_allows(k, r))
-                s.most_part = MAX(s.most_part, n->room.gpu[g]);
+                s.most_part = MAX(s.most_part, n->offer.gpu[g]);
         }
         if (!kind_allows(k, r)) {
             s.other_milli += milli;
             continue;
         }
         s.nodes_up++;
-        s.kept += n->claim != NONE;
+        s.kept += n->kept.job != NONE;
         s.free_milli += milli;
         s.whole += whole;
         s.most_whole = MAX(s.most_whole, whole);

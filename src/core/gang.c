@@ -15,6 +15,8 @@ struct fill {
     struct candidate *cand;
     uint32_t n;
     uint32_t nodes_max; /* LAYOUT_FEWEST; NONE = any number */
+    bool kept;          /* also takes the room that is kept on the nodes: it is for this job */
+    bool one_node;      /* all replicas on one node */
     struct slot *out;
 };
 
@@ -23,21 +25,24 @@ static uint32_t per_node_max(const struct request *r)
     return r->layout == LAYOUT_SPREAD ? 1 : r->replicas;
 }
 
-/* The least number of nodes that idle machines would need; NONE when it does not matter. */
-static uint32_t fewest_nodes(const struct cluster *c, const struct request *r)
+/* The least number of nodes that idle machines (NONE: all, else those behind a switch) would need;
+ * NONE when it does not matter. */
+static uint32_t fewest_nodes(const struct cluster *c, const struct request *r, uint32_t net_switch)
 {
     if (r->layout != LAYOUT_FEWEST)
         return NONE;
+    const struct net_switch *sw = net_switch == NONE ? NULL : &c->net_switch[net_switch];
     uint32_t left = r->replicas, nodes = 0, below = NONE;
     while (left) {
         uint32_t k = 0; /* the next smaller capacity of an idle node, and how many have it */
         uint64_t n = 0;
-        for (uint32_t i = 0; i < c->kinds; i++) {
-            struct room idle = kind_room(&c->kind[i]);
-            uint32_t fits = room_replicas(&c->kind[i], &idle, r, r->replicas);
+        for (uint32_t i = 0; i < (sw ? sw->n : c->kinds); i++) {
+            const struct kind *kind = &c->kind[sw ? c->node[sw->node[i]].kind : i];
+            struct room idle = kind_room(kind);
+            uint32_t fits = room_replicas(kind, &idle, r, r->replicas);
             if (fits >= below || fits < k)
                 continue;
-            n = fits > k ? c->kind[i].nodes : n + c->kind[i].nodes;
+            n = (fits > k ? 0 : n) + (sw ? 1 : kind->nodes);
             k = fits;
         }
         if (k == 0)
@@ -54,7 +59,7 @@ static void add_candidate(struct fill *f, const struct kind *k, const struct roo
                           const uint32_t *node, uint32_t n)
 {
     uint32_t fits = room_replicas(k, m, f->r, per_node_max(f->r)), free_milli = 0;
-    if (fits == 0 || (f->r->scope == SCOPE_NODE && fits < f->r->replicas))
+    if (fits == 0 || (f->one_node && fits < f->r->replicas))
         return;
     for (int g = 0; g < k->gpus; g++)
         free_milli += m->gpu[g];
@@ -91,7 +96,7 @@ static void put(const struct fill *f, uint32_t node, uint32_t count, struct slot
     const struct node *nd = &f->c->node[node];
     const struct kind *k = &f->c->kind[nd->kind];
     uint32_t milli = f->r->gpus ? GPU_MILLI : kind_share_milli(k, f->r);
-    struct room m = nd->room;
+    struct room m = f->kept ? nd->room : nd->offer;
     for (uint32_t i = 0; i < count; i++) {
         uint16_t mask = room_pick(k, &m, f->r);
         room_take(&m, f->r, mask, milli);
@@ -100,29 +105,35 @@ static void put(const struct fill *f, uint32_t node, uint32_t count, struct slot
     }
 }
 
+/* From candidate `i` on, which holds the rest of the gang, the tightest that does. */
+static const struct candidate *tightest(const struct fill *f, uint32_t i, uint32_t rest,
+                                        uint32_t model)
+{
+    const struct candidate *tight = &f->cand[i];
+    for (; i < f->n && f->cand[i].k >= rest; i++)
+        if ((model == NONE || f->cand[i].model == model) && f->cand[i].k < tight->k)
+            tight = &f->cand[i];
+    return tight;
+}
+
 /* Candidates are sorted; takes only those of `model` (NONE: all). */
 static bool fill_model(const struct fill *f, uint32_t model)
 {
-    uint32_t left = f->r->replicas, used = 0, done = 0;
+    uint32_t left = f->r->replicas, used = 0;
+    struct slot *out = f->out;
     for (uint32_t i = 0; i < f->n && left; i++) {
         const struct candidate *ca = &f->cand[i];
         if (model != NONE && ca->model != model)
             continue;
-        for (uint32_t j = ca->n; j > 0 && left; j--) {
-            if (ca->k >= left) { /* the last node: the tightest that holds the rest */
-                const struct candidate *tight = ca;
-                uint32_t at = j;
-                for (uint32_t t = i + 1; t < f->n && f->cand[t].k >= left; t++)
-                    if ((model == NONE || f->cand[t].model == model) && f->cand[t].k < tight->k)
-                        tight = &f->cand[t], at = f->cand[t].n;
-                put(f, tight->node[at - 1], left, f->out + done);
-                done += left;
-                left = 0;
-            } else {
-                put(f, ca->node[j - 1], ca->k, f->out + done);
-                done += ca->k;
-                left -= ca->k;
-            }
+        uint32_t full = MIN(ca->n, (left - 1) / ca->k); /* nodes that leave a rest to others */
+        for (uint32_t j = 0; j < full; j++, out += ca->k)
+            put(f, ca->node[ca->n - 1 - j], ca->k, out);
+        left -= full * ca->k;
+        used += full;
+        if (full < ca->n) { /* one node more holds the rest */
+            const struct candidate *last = tightest(f, i, left, model);
+            put(f, last->node[last->n - 1 - (last == ca ? full : 0)], left, out);
+            left = 0;
             used++;
         }
     }
@@ -153,13 +164,14 @@ static bool fill_best(const struct fill *f)
     return true;
 }
 
-static bool find_on(struct fill *f, const uint32_t *node, uint32_t n, bool offered_only)
+static bool find_on(struct fill *f, const uint32_t *node, uint32_t n)
 {
     f->n = 0;
     for (uint32_t i = 0; i < n; i++) {
         const struct node *nd = &f->c->node[node[i]];
-        if (nd->state == NODE_UP && (!offered_only || nd->claim == NONE))
-            add_candidate(f, &f->c->kind[nd->kind], &nd->room, &node[i], 1);
+        const struct room *m = f->kept ? &nd->room : &nd->offer;
+        if (nd->state == NODE_UP)
+            add_candidate(f, &f->c->kind[nd->kind], m, &node[i], 1);
     }
     return fill_best(f);
 }
@@ -171,9 +183,12 @@ static struct fill fill_new(const struct cluster *c, const struct request *r,
         g->cap = candidates + candidates / 2;
         g->cand = xrealloc(g->cand, g->cap, sizeof *g->cand);
     }
-    return (struct fill){
-        .c = c, .r = r, .cand = g->cand, .nodes_max = fewest_nodes(c, r), .out = out
-    };
+    return (struct fill){ .c = c,
+                          .r = r,
+                          .cand = g->cand,
+                          .nodes_max = NONE,
+                          .out = out,
+                          .one_node = r->scope == SCOPE_NODE };
 }
 
 void gang_scratch_free(struct gang_scratch *g)
@@ -185,10 +200,12 @@ bool gang_find_on(const struct cluster *c, const struct request *r, const uint32
                   uint32_t n, struct gang_scratch *g, struct slot *out)
 {
     struct fill f = fill_new(c, r, g, n, out);
-    return find_on(&f, node, n, false);
+    f.kept = true; /* LAYOUT_FEWEST was seen to when the nodes were chosen */
+    return find_on(&f, node, n);
 }
 
-/* The switch with the fewest free GPUs that holds the gang; the next when CPU or memory is short. */
+/* The switch with the fewest free GPUs that holds the gang; the next when CPU or memory is
+ * short. */
 static bool find_in_switch(struct fill *f)
 {
     const struct cluster *c = f->c;
@@ -204,7 +221,8 @@ static bool find_in_switch(struct fill *f)
         }
         if (best == NONE)
             return false;
-        if (find_on(f, c->net_switch[best].node, c->net_switch[best].n, true))
+        f->nodes_max = fewest_nodes(c, f->r, best);
+        if (find_on(f, c->net_switch[best].node, c->net_switch[best].n))
             return true;
         floor = ((uint64_t)c->net_switch[best].whole << 32 | best) + 1;
     }
@@ -230,8 +248,11 @@ bool gang_find(const struct cluster *c, const struct request *r, struct gang_scr
         for (uint32_t s = 0; s < c->switches.n; s++)
             most = MAX(most, c->net_switch[s].n);
     struct fill f = fill_new(c, r, g, most, out);
-    if (r->scope == SCOPE_SWITCH)
-        return find_in_switch(&f);
+    if (r->scope == SCOPE_SWITCH && find_in_switch(&f))
+        return true;
+    f.n = 0;
+    f.one_node = r->scope != SCOPE_ANY; /* a machine without a switch is as close as one with it */
+    f.nodes_max = f.one_node ? 1 : fewest_nodes(c, r, NONE);
     for (uint32_t k = 0; k < c->kinds; k++) {
         const struct kind *kind = &c->kind[k];
         if (!kind_allows(kind, r))

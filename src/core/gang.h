@@ -1,8 +1,8 @@
 /* gang - many replicas at once: all of them get a place, or none.
  *
- * Candidates (cells, or single nodes) say how many replicas each of their nodes can take; the fill takes the
- * largest first and closes with the tightest, which is the least number of nodes.  A gang stays
- * on one GPU model when any has room for all of it.
+ * Candidates (cells, or single nodes) say how many replicas each of their nodes can take; the fill
+ * takes the largest first and closes with the tightest, which is the least number of nodes.  A gang
+ * stays on one GPU model when any has room for all of it.
  */
 #ifndef NS_CORE_GANG_H
 #define NS_CORE_GANG_H

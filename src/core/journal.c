@@ -414,7 +414,7 @@ static int read_event(const struct json *obj, struct arena *a, struct event *ev,
     uint32_t kind = 0;
     if (!json_is_object(obj))
         return err_set(e, ERR_INVALID, "a journal line is a JSON object");
-    if (json_need_i64(obj, "t", INT64_MIN, INT64_MAX, &ev->t_ms, e) < 0 ||
+    if (json_need_i64(obj, "t", -TIME_MAX_MS, TIME_MAX_MS, &ev->t_ms, e) < 0 ||
         read_enum(obj, &kind_field, &kind, e) < 0)
         return -1;
     ev->kind = (enum event_kind)kind;
@@ -455,12 +455,11 @@ int journal_read_header(struct str line, struct err *e)
     }
     if (json_need_u64(root, "version", UINT32_MAX, &version, e) < 0)
         return -1;
-    if (version != JOURNAL_VERSION) {
-        err_set(e, ERR_INVALID, "the journal has version %llu; this program reads version %d",
-                (unsigned long long)version, JOURNAL_VERSION);
-        return err_hint(e, "use a newer nightshift for it");
-    }
-    return 0;
+    if (version == JOURNAL_VERSION)
+        return json_only(root, (const char *const[]){ "journal", "version" }, 2, e);
+    err_set(e, ERR_INVALID, "the journal has version %llu; this program reads version %d",
+            (unsigned long long)version, JOURNAL_VERSION);
+    return err_hint(e, "use a newer nightshift for it");
 }
 
 void journal_print_reference(struct buf *out)

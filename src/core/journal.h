@@ -1,10 +1,10 @@
 /* journal - the list of events as text, one JSON object a line.
  *
- * The first line names the format and its version.  A later version may add kinds and keys; a reader refuses what it
- * does not know, by name, rather than guess.  The fields of each kind are a table in journal.c, from which
- * writing, reading and the reference are made.  Slots name nodes by the order of their `node` lines.
- * After a `pass` line stand the `place` lines it decided: replaying may apply them (restore) or make the pass
- * again and compare (verify).
+ * The first line names the format and its version.  A later version may add kinds and keys; a
+ * reader refuses what it does not know, by name, rather than guess.  The fields of each kind are a
+ * table in journal.c, from which writing, reading and the reference are made.  Slots name nodes by
+ * the order of their `node` lines.  After a `pass` line stand the `place` lines it decided:
+ * replaying may apply them (restore) or make the pass again and compare (verify).
  */
 #ifndef NS_CORE_JOURNAL_H
 #define NS_CORE_JOURNAL_H

@@ -1,8 +1,8 @@
 /* One scheduling pass: who is next, does it fit, take it; until nothing more can start.
  *
- * Only ready groups are tried.  Leaving the others out changes no decision: a group that did not fit
- * still does not fit unless room was freed for its shape, or under the limit it ran into, and both
- * make it ready again.
+ * Only ready groups are tried.  Leaving the others out changes no decision: a group that did not
+ * fit still does not fit unless room was freed for its shape, or under the limit it ran into, and
+ * both make it ready again.
  */
 #include "core/state.h"
 
@@ -30,7 +30,7 @@ static bool freed_has_room(const struct cluster *cl, const struct request *r)
 {
     for (uint32_t i = 0; i < cl->freed_n; i++) {
         const struct node *n = &cl->node[cl->freed[i]];
-        if (n->cell != NONE && room_replicas(&cl->kind[n->kind], &n->room, r, 1))
+        if (n->cell != NONE && room_replicas(&cl->kind[n->kind], &n->offer, r, 1))
             return true;
     }
     return false;

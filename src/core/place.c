@@ -145,7 +145,7 @@ static struct slot make_slot(const struct search *s)
     const struct cell *ce = &s->c->cell[s->best_cell];
     const struct kind *k = &s->c->kind[ce->kind];
     uint32_t node = ce->node[ce->n - 1];
-    const struct room *m = &s->c->node[node].room;
+    const struct room *m = &s->c->node[node].offer;
     struct slot out = { .node = node };
     if (request_shares_gpu(s->r)) {
         out.milli = (uint16_t)kind_share_milli(k, s->r);

@@ -1,10 +1,11 @@
 /* place - where a job goes: the packing rule.
  *
- * One replica goes where it makes the least GPU unusable for the jobs that usually come (demand.h): cells of
- * one row differ only in what CPUs and memory would strand, and a row that cannot beat the best so
- * far is not looked at.  Of a long row a spread of cells is looked at, from the fewest free CPUs to
- * the most; if none of those fits, all are.  So the cost does not grow with the cluster, and "no room" is
- * never said wrongly.  Many replicas are gang.h's business.  Nothing is taken here.
+ * One replica goes where it makes the least GPU unusable for the jobs that usually come (demand.h):
+ * cells of one row differ only in what CPUs and memory would strand, and a row that cannot beat the
+ * best so far is not looked at.  Of a long row a spread of cells is looked at, from the fewest free
+ * CPUs to the most; if none of those fits, all are.  So the cost does not grow with the cluster,
+ * and "no room" is never said wrongly.  Many replicas are gang.h's business.  Nothing is taken
+ * here.
  */
 #ifndef NS_CORE_PLACE_H
 #define NS_CORE_PLACE_H

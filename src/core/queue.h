@@ -1,9 +1,9 @@
 /* queue - the jobs that wait, in groups that rise and fall together.
  *
- * A group is the jobs of one user, one priority and one shape, oldest first.  When its first job does
- * not fit, none does, so a pass pays for groups and shapes, not for jobs.  A group is *ready* unless its
- * shape is known to have no room or it waits under the limit of a share; only ready groups are worth
- * trying, and the queue counts them, so a pass knows when to stop.
+ * A group is the jobs of one user, one priority and one shape, oldest first.  When its first job
+ * does not fit, none does, so a pass pays for groups and shapes, not for jobs.  A group is *ready*
+ * unless its shape is known to have no room or it waits under the limit of a share; only ready
+ * groups are worth trying, and the queue counts them, so a pass knows when to stop.
  */
 #ifndef NS_CORE_QUEUE_H
 #define NS_CORE_QUEUE_H

@@ -157,6 +157,12 @@ static double past_at(const struct shares *s, const struct share *sh, int64_t no
     return sh->past_cost_ms * keep + (double)sh->cost_milli * window_ms * (1.0 - keep);
 }
 
+/* Since the beginning a constant use of 1 would have come to this part of the window. */
+static double filled(const struct shares *s, int64_t now_ms)
+{
+    return 1.0 - decay_factor(now_ms - s->begin_ms, s->half_life_ms);
+}
+
 static void settle(const struct shares *s, struct share *sh, int64_t now_ms)
 {
     sh->past_cost_ms = past_at(s, sh, now_ms);
@@ -186,12 +192,14 @@ void shares_keep(struct shares *s, uint32_t leaf, int64_t cost_milli)
 
 void shares_set_half_life(struct shares *s, int64_t half_life_ms, int64_t now_ms)
 {
-    for (uint32_t i = 0; i < s->n; i++) {
+    /* past_cost_ms is a mean rate times the part of the window that is filled: the mean stays. */
+    double was = (double)s->half_life_ms * filled(s, now_ms), is;
+    for (uint32_t i = 0; i < s->n; i++)
         settle(s, &s->at[i], now_ms);
-        /* past_cost_ms is a mean rate times the window: the mean stays, the window changes. */
-        s->at[i].past_cost_ms *= (double)half_life_ms / (double)s->half_life_ms;
-    }
     s->half_life_ms = half_life_ms;
+    is = (double)half_life_ms * filled(s, now_ms);
+    for (uint32_t i = 0; i < s->n && was > 0; i++)
+        s->at[i].past_cost_ms *= is / was;
 }
 
 static uint32_t over_limit(const struct shares *s, uint32_t leaf, const struct amounts *a,
@@ -226,10 +234,9 @@ uint32_t shares_never_fits(const struct shares *s, uint32_t leaf, const struct a
 
 double share_past_milli(const struct shares *s, uint32_t share, int64_t now_ms)
 {
-    /* Since the beginning a constant use of 1 would have come to this part of the window. */
-    double filled = 1.0 - decay_factor(now_ms - s->begin_ms, s->half_life_ms);
+    double part = filled(s, now_ms);
     double sum = past_at(s, &s->at[share], now_ms) * LN2 / (double)s->half_life_ms;
-    return filled > 0 ? sum / filled : 0;
+    return part > 0 ? sum / part : 0;
 }
 
 void shares_set_levels(struct shares *s, int64_t now_ms)
@@ -251,13 +258,21 @@ void shares_set_levels(struct shares *s, int64_t now_ms)
             s->at[i].level /= (double)s->at[i].level_weight;
 }
 
+static double off_level(const struct shares *s, const struct share *sh)
+{
+    return sh->past_milli - (double)sh->guarantee_milli -
+           s->at[sh->parent].level * sh->weight_milli;
+}
+
+bool share_is_owed(const struct shares *s, uint32_t share)
+{
+    return share == SHARE_ROOT || off_level(s, &s->at[share]) <= 1e-6 * s->at[share].past_milli;
+}
+
 /* How far the past is off the level of the siblings, magnified, but worth one job at most. */
 static double rounding(const struct shares *s, const struct share *sh)
 {
-    double off =
-        sh->past_milli - (double)sh->guarantee_milli - s->at[sh->parent].level * sh->weight_milli;
-    double most = (double)sh->job_milli;
-    off *= ROUNDING_GAIN;
+    double off = off_level(s, sh) * ROUNDING_GAIN, most = (double)sh->job_milli;
     return off > most ? most : off < -most ? -most : off;
 }
 

@@ -1,14 +1,15 @@
-/* share - who is next: tenants as a tree, users as its leaves, each with what it may have, has, had.
+/* share - who is next: tenants as a tree, users as its leaves, each with what it may have, has,
+ * had.
  *
  * The key of a share is (past + present + job / 2 - 2 × guarantee) / weight, in reference GPUs:
- * `past` is its use averaged with the policy's half-life, `present` what it holds now, `job` what one
- * of its jobs takes, as a mean.  Filling always the smallest key is a weighted max-min share above the guarantees,
- * corrected for the past; in steady contention past and present both settle at the entitlement.
- * Without half a job small shares would win: a share is chosen at its lowest, and one
- * that is small next to its jobs is further below its mean then.  Jobs are not divisible, so what is
- * held can only be the entitlement rounded to jobs; the rounding goes up or down as the past asks
- * (share.c), which makes the mean exact.  A share below its guarantee comes before all others.
- * Sums are integers; only the past is a floating-point number.
+ * `past` is its use averaged with the policy's half-life, `present` what it holds now, `job` what
+ * one of its jobs takes, as a mean.  Filling always the smallest key is a weighted max-min share
+ * above the guarantees, corrected for the past; in steady contention past and present both settle
+ * at the entitlement.  Without half a job small shares would win: a share is chosen at its lowest,
+ * and one that is small next to its jobs is further below its mean then.  Jobs are not divisible,
+ * so what is held can only be the entitlement rounded to jobs; the rounding goes up or down as the
+ * past asks (share.c), which makes the mean exact.  A share below its guarantee comes before all
+ * others.  Sums are integers; only the past is a floating-point number.
  */
 #ifndef NS_CORE_SHARE_H
 #define NS_CORE_SHARE_H
@@ -85,7 +86,8 @@ int shares_set_tenant(struct shares *s, const struct event_tenant *t, int64_t no
 void shares_charge(struct shares *s, uint32_t leaf, const struct amounts *a, int64_t cost_milli,
                    int sign, int64_t now_ms);
 
-/* Nodes are kept for a job of `leaf` of this cost, or no longer (negative): it counts as present. */
+/* Nodes are kept for a job of `leaf` of this cost, or no longer (negative): it counts as
+ * present. */
 void shares_keep(struct shares *s, uint32_t leaf, int64_t cost_milli);
 
 void shares_set_half_life(struct shares *s, int64_t half_life_ms, int64_t now_ms);
@@ -99,9 +101,11 @@ uint32_t shares_never_fits(const struct shares *s, uint32_t leaf, const struct a
                            enum resource *out_which);
 
 double share_past_milli(const struct shares *s, uint32_t share,
-                        int64_t now_ms);                       /* reference GPUs × 1000 */
-void shares_set_levels(struct shares *s, int64_t now_ms);      /* once a pass, before the keys */
-void share_set_key(struct shares *s, uint32_t share);          /* of a share with waiting jobs */
+                        int64_t now_ms);                  /* reference GPUs × 1000 */
+void shares_set_levels(struct shares *s, int64_t now_ms); /* once a pass, before the keys */
+void share_set_key(struct shares *s, uint32_t share);     /* of a share with waiting jobs */
+/* Has it had no more than its siblings that wait, by weight?  After shares_set_levels. */
+bool share_is_owed(const struct shares *s, uint32_t share);
 bool share_before(const void *shares, uint32_t a, uint32_t b); /* for the heap; a total order */
 
 #endif

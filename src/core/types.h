@@ -23,6 +23,8 @@ typedef struct {
 #define GPU_MILLI 1000u      /* one whole GPU */
 #define GPUS_PER_NODE_MAX 16 /* GPUs one node may have */
 #define MODELS_MAX 64        /* GPU models in one cluster: a request names them as bits */
+#define MODEL_COST_MAX                                                                             \
+    1000000u /* thousandths of the reference GPU: sums of costs do not overflow */
 #define REPLICAS_MAX 4096
 #define NAME_MAX_BYTES 253
 #define TREE_DEPTH_MAX 8 /* tenants above one another, the user included */

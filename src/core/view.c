@@ -37,7 +37,7 @@ bool core_node(const struct core *c, node_id id, struct node_view *out)
         .mem_mib = k->mem_mib,
         .cpu_free_milli = n->room.cpu_milli,
         .mem_free_mib = n->room.mem_mib,
-        .kept = n->claim != NONE,
+        .kept = n->kept.job != NONE,
     };
     memcpy(out->gpu_free, n->room.gpu, sizeof out->gpu_free);
     return true;
@@ -83,6 +83,22 @@ struct core_totals core_totals(const struct core *c)
 
 /* ---- the audit: every sum, counted again from nothing ---- */
 
+/* Takes the slot out of its node's room; what is not there was given out twice. */
+static int audit_slot(const struct cluster *cl, const struct request *r, const struct slot *s,
+                      struct room *m, struct err *e)
+{
+    const struct room before = *m;
+    room_take(m, r, s->gpu_mask, s->milli);
+    for (int g = 0; g < GPUS_PER_NODE_MAX; g++)
+        if (m->gpu[g] > before.gpu[g])
+            return err_set(e, ERR_INTERNAL, "node %s: GPU %d is given out twice",
+                           cl->node[s->node].name, g);
+    if (m->cpu_milli > before.cpu_milli || m->mem_mib > before.mem_mib)
+        return err_set(e, ERR_INTERNAL, "node %s: CPU or memory is given out twice",
+                       cl->node[s->node].name);
+    return 0;
+}
+
 static int audit_nodes(const struct core *c, struct err *e)
 {
     const struct cluster *cl = &c->cluster;
@@ -92,23 +108,30 @@ static int audit_nodes(const struct core *c, struct err *e)
     for (uint32_t i = 0; i < c->queue.jobs; i++) {
         const struct job *j = &c->queue.job[i];
         const struct request *r = &c->shapes.at[j->shape].request;
-        for (uint32_t s = 0; j->slots && s < j->slots_n; s++) {
-            struct room *m = &room[j->slots[s].node];
-            struct room before = *m;
-            room_take(m, r, j->slots[s].gpu_mask, j->slots[s].milli);
-            for (int g = 0; g < GPUS_PER_NODE_MAX; g++)
-                if (m->gpu[g] > before.gpu[g])
-                    return err_set(e, ERR_INTERNAL, "node %s: GPU %d is given out twice",
-                                   cl->node[j->slots[s].node].name, g);
-            if (m->cpu_milli > before.cpu_milli || m->mem_mib > before.mem_mib)
-                return err_set(e, ERR_INTERNAL, "node %s: CPU or memory is given out twice",
-                               cl->node[j->slots[s].node].name);
-        }
+        for (uint32_t s = 0; j->slots && s < j->slots_n; s++)
+            if (audit_slot(cl, r, &j->slots[s], &room[j->slots[s].node], e) < 0)
+                return -1;
     }
     for (uint32_t i = 0; i < cl->nodes; i++)
         if (memcmp(&room[i], &cl->node[i].room, sizeof *room) != 0)
             return err_set(e, ERR_INTERNAL, "node %s: used + free is not its total",
                            cl->node[i].name);
+    return 0;
+}
+
+/* The nodes of a row's cells know their cell and stand in order; counts them. */
+static int audit_row(const struct cluster *cl, const struct row *row, uint32_t *filed,
+                     struct err *e)
+{
+    for (uint32_t i = 0; i < row->n; i++) {
+        const struct cell *ce = &cl->cell[row->at[i].cell];
+        *filed += ce->n;
+        for (uint32_t j = 0; j < ce->n; j++)
+            if (cl->node[ce->node[j]].cell != row->at[i].cell ||
+                (j && ce->node[j] > ce->node[j - 1]))
+                return err_set(e, ERR_INTERNAL, "cell of node %s: wrong",
+                               cl->node[ce->node[j]].name);
+    }
     return 0;
 }
 
@@ -118,17 +141,10 @@ static int audit_cells(const struct core *c, struct err *e)
     uint32_t filed = 0, offered = 0;
     for (uint32_t k = 0; k < cl->kinds; k++)
         for (uint32_t w = 0; w < ROWS; w++)
-            for (uint32_t i = 0; i < cl->kind[k].row[w].n; i++) {
-                const struct cell *ce = &cl->cell[cl->kind[k].row[w].at[i].cell];
-                filed += ce->n;
-                for (uint32_t j = 0; j < ce->n; j++)
-                    if (cl->node[ce->node[j]].cell != cl->kind[k].row[w].at[i].cell ||
-                        (j && ce->node[j] > ce->node[j - 1]))
-                        return err_set(e, ERR_INTERNAL, "cell of node %s: wrong",
-                                       cl->node[ce->node[j]].name);
-            }
+            if (audit_row(cl, &cl->kind[k].row[w], &filed, e) < 0)
+                return -1;
     for (uint32_t i = 0; i < cl->nodes; i++)
-        offered += cl->node[i].state == NODE_UP && cl->node[i].claim == NONE;
+        offered += cl->node[i].state == NODE_UP;
     if (filed != offered)
         return err_set(e, ERR_INTERNAL, "%u nodes are offered, %u are filed", offered, filed);
     return 0;

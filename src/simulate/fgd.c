@@ -219,11 +219,11 @@ static bool fgd_find(void *self, struct cluster *c, const struct request *r, str
     uint32_t node = ce->node[ce->n - 1], gpu = 0;
     *out = (struct slot){ .node = node };
     if (request_shares_gpu(r)) {
-        share_score(f, k, &c->node[node].room, r, before(f, k, cell, ce), &gpu);
+        share_score(f, k, &c->node[node].offer, r, before(f, k, cell, ce), &gpu);
         out->gpu_mask = (uint16_t)(1u << gpu);
         out->milli = (uint16_t)kind_share_milli(k, r);
     } else if (r->gpus) {
-        out->gpu_mask = room_pick(k, &c->node[node].room, r);
+        out->gpu_mask = room_pick(k, &c->node[node].offer, r);
         out->milli = GPU_MILLI;
     }
     return true;

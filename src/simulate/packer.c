@@ -72,7 +72,7 @@ static bool bestfit_find(void *self, struct cluster *c, const struct request *r,
         return false;
     uint32_t node = first_node(&c->cell[cell]);
     const struct kind *k = &c->kind[c->cell[cell].kind];
-    uint16_t mask = room_pick(k, &c->node[node].room, r);
+    uint16_t mask = room_pick(k, &c->node[node].offer, r);
     uint32_t milli = r->gpus ? GPU_MILLI : kind_share_milli(k, r);
     *out = (struct slot){ .node = node, .gpu_mask = mask, .milli = mask ? (uint16_t)milli : 0 };
     return true;

@@ -1,4 +1,5 @@
-/* world - generated clusters and the life in them, for properties: a seed gives the same world everywhere. */
+/* world - generated clusters and the life in them, for properties: a seed gives the same world
+ * everywhere. */
 #ifndef NS_TESTS_LIB_WORLD_H
 #define NS_TESTS_LIB_WORLD_H
 

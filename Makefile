@@ -1,0 +1,85 @@
+# Front door only: every line forwards to meson or to a script.  No source file is named here.
+B      ?= build
+DATA   ?=
+TESTS  ?= --no-suite long --no-suite trace
+prefix ?= /usr/local
+# gcc's sanitizers warn falsely at -O2, hence a debug build that does not stop on warnings.
+SANITIZE = -Dbuildtype=debug -Dwerror=false
+# The same tests on another build; lints do not depend on the compiler.
+VARIANT  = $(MAKE) --no-print-directory test TESTS='$(TESTS) --no-suite lint'
+
+all: $(B)/build.ninja
+	@ninja -C $(B)
+
+$(B)/build.ninja:
+	@meson setup $(B) $(OPTS)
+
+run: deps                   ## build, simulate a week of a small lab, print the report
+	@$(MAKE) --no-print-directory all
+	@./$(B)/nightshift-sim lab --out $(B)/lab
+
+test: deps                  ## install what is missing, build, run all but the long tests
+	@$(MAKE) --no-print-directory all
+	@./tools/run-tests $(B) $(TESTS)
+
+check: all                  ## the quick loop: incremental build, all but the slow tests
+	@./tools/run-tests $(B) $(TESTS) --no-suite prop
+
+test-long: deps-dev         ## everything, and the two commands in a fresh Debian 12
+	@$(MAKE) --no-print-directory all
+	@./tools/run-tests $(B)
+
+asan: deps-dev              ## the tests under address and undefined-behaviour sanitizers
+	@$(VARIANT) B=build-asan OPTS='-Db_sanitize=address,undefined $(SANITIZE)'
+
+tsan: deps-dev              ## the tests under the thread sanitizer
+	@$(VARIANT) B=build-tsan OPTS='-Db_sanitize=thread $(SANITIZE)'
+
+clang: deps-dev             ## build and test with clang, warnings are errors
+	@CC=clang $(VARIANT) B=build-clang
+
+coverage: deps-dev          ## which lines the tests reach
+	@$(VARIANT) B=build-cov OPTS='-Db_coverage=true -Dbuildtype=debug'
+	@ninja -C build-cov coverage-text coverage-html
+	@cat build-cov/meson-logs/coverage.txt
+
+fuzz: deps-dev              ## fuzz each target for FUZZ_SECONDS (60)
+	@CC=clang $(MAKE) --no-print-directory all B=build-fuzz OPTS='-Dfuzz=true -Dwerror=false -Db_lundef=false'
+	@./tools/run-fuzz build-fuzz
+
+lint: deps-dev tidy         ## format, layers, sizes, spelling, scripts, clang-tidy; none skipped
+	@NIGHTSHIFT_STRICT=1 ./tools/run-tests build-clang --suite lint
+
+tidy: deps-dev              ## clang-tidy alone
+	@CC=clang $(MAKE) --no-print-directory all B=build-clang
+	@./tools/check-tidy build-clang
+
+bench: deps                 ## the benchmarks: make bench DATA=folder-with-the-traces
+	@$(MAKE) --no-print-directory all
+	@./bench/run "$(DATA)"
+
+gates: deps                 ## what the published results demand: make gates DATA=folder
+	@$(MAKE) --no-print-directory all
+	@./bench/gates "$(DATA)"
+
+fmt:                        ## format the C files in place
+	@./tools/check-format --fix
+
+deps:                       ## install what building and testing needs
+	@./tools/install-deps
+
+deps-dev:                   ## and what developers and CI use
+	@./tools/install-deps --dev
+
+install: all                ## honours prefix and DESTDIR
+	@meson configure $(B) -Dprefix=$(prefix)
+	@meson install -C $(B)
+
+clean:                      ## remove every build folder
+	@rm -rf build build-*/
+
+help:                       ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
+
+.PHONY: all run test check test-long asan tsan clang coverage fuzz lint tidy bench gates fmt deps \
+	deps-dev install clean help

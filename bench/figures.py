@@ -1,0 +1,44 @@
+"""What the benchmarks share: running nightshift-sim, and the published figures to compare with."""
+
+import json
+import os
+import subprocess
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+SIM = os.environ.get("NIGHTSHIFT_SIM", os.path.join(ROOT, "build", "nightshift-sim"))
+
+# Percent of GPUs allocated at arrived demand 100 % and 130 %, means of ten seeds (FGD, ATC'23).
+FGD_PUBLISHED = {
+    "default": (95.23, 95.39),
+    "cpu250": (93.20, 93.41),
+    "gpushare40": (93.96, 94.15),
+    "multigpu20": (95.53, 95.65),
+    "gpuspec10": (94.66, 94.95),
+}
+
+# Average JCT, average queue, 99th percentile of the queue in seconds: the authors' simulators on the Philly window.
+PHILLY_REFERENCE = {"fifo": (26704, 4027, 133734), "sjf": (23250, 572, 10193)}
+PHILLY_POOLED = {"fifo": (375256, 352579), "sjf": (30305, 7628)}
+
+SCALES = ((1000, 10000), (2000, 20000), (5000, 50000), (10000, 100000), (20000, 200000), (50000, 500000))
+
+
+def sim(*args):
+    """Runs nightshift-sim with --json and returns the object it prints."""
+    done = subprocess.run([SIM, *map(str, args), "--json"], stdout=subprocess.PIPE, check=True,
+                          stderr=subprocess.DEVNULL)
+    return json.loads(done.stdout)
+
+
+def commit():
+    done = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, text=True, check=False)
+    dirty = subprocess.run(["git", "-C", ROOT, "status", "--porcelain"], stdout=subprocess.PIPE,
+                           stderr=subprocess.DEVNULL, text=True, check=False)
+    name = done.stdout.strip() or "unknown"
+    return name + ("+changes" if dirty.stdout.strip() else "")
+
+
+def data_folder(argument):
+    """The folder with the traces, or None when there is none."""
+    return argument if argument and os.path.isdir(argument) else None

@@ -1,0 +1,294 @@
+#include "core/journal.h"
+
+#include "core/policy.h"
+#include "tests/lib/test.h"
+
+/* One event of each kind with every field in use, and the line it must be. */
+static const struct slot two_slots[] = { { 3, 0x81, 1000 }, { 7, 0, 0 } };
+
+static struct event of(enum event_kind kind)
+{
+    struct event ev = { .t_ms = 1700000000123, .kind = kind };
+    struct amounts half = AMOUNTS_NO_LIMIT;
+    half.of[RES_GPU] = 4000;
+    half.of[RES_JOBS] = 0;
+    switch (kind) {
+    case EVENT_POLICY: ev.policy = (struct policy){ 60000, 70000, 2, 0, 4, 10 }; break;
+    case EVENT_MODEL: ev.model = (struct event_model){ STR("A100"), 2500 }; break;
+    case EVENT_TENANT:
+        ev.tenant = (struct event_tenant){ STR("vision"), STR("lab"), 2000, 8000, half, half };
+        break;
+    case EVENT_USER: ev.user = (struct event_user){ STR("vision"), STR("ann \"x\""), 500 }; break;
+    case EVENT_NODE:
+        ev.node = (struct event_node){ STR("srv1"), STR("A100"), STR("sw"), 4,
+                                       40960,       64000,       262144,    { 0, 0, 1, 1 } };
+        break;
+    case EVENT_NODE_STATE:
+        ev.node_state = (struct event_node_state){ STR("srv1"), NODE_DRAIN };
+        break;
+    case EVENT_SUBMIT:
+        ev.submit = (struct event_submit){
+            .id = { 42 },
+            .tenant = STR("vision"),
+            .user = STR("ann"),
+            .models = STR("A100|V100"),
+            .request = { .replicas = 2,
+                         .gpus = 3,
+                         .gpu_mem_mib = 1024,
+                         .cpu_milli = 1500,
+                         .mem_mib = 2048,
+                         .scope = SCOPE_SWITCH,
+                         .layout = LAYOUT_SPREAD,
+                         .linked = 1 },
+            .priority = PRIO_HIGH,
+            .held = true,
+        };
+        break;
+    case EVENT_JOB: ev.job = (struct event_job){ { 42 }, JOB_EV_FREEZE }; break;
+    case EVENT_PLACE: ev.place = (struct event_place){ { 42 }, two_slots, 2 }; break;
+    case EVENT_PASS:
+    case EVENT_KIND_COUNT: break;
+    }
+    return ev;
+}
+
+#define T "{\"t\":1700000000123,\"ev\":"
+static const char *const lines[] = {
+    [EVENT_POLICY] = T "\"policy\",\"half_life_ms\":60000,\"age_step_ms\":70000,"
+                       "\"age_max_steps\":2,\"claim_after_ms\":0,\"claims_max\":4,"
+                       "\"cpu_cost_milli\":10}\n",
+    [EVENT_MODEL] = T "\"model\",\"name\":\"A100\",\"cost_milli\":2500}\n",
+    [EVENT_TENANT] = T "\"tenant\",\"name\":\"vision\",\"parent\":\"lab\",\"weight_milli\":2000,"
+                       "\"guarantee_milli\":8000,\"limit\":{\"gpus\":4000,\"jobs\":0},"
+                       "\"user_limit\":{\"gpus\":4000,\"jobs\":0}}\n",
+    [EVENT_USER] = T "\"user\",\"tenant\":\"vision\",\"user\":\"ann \\\"x\\\"\","
+                     "\"weight_milli\":500}\n",
+    [EVENT_NODE] = T "\"node\",\"name\":\"srv1\",\"model\":\"A100\",\"switch\":\"sw\",\"gpus\":4,"
+                     "\"gpu_mem_mib\":40960,\"cpu_milli\":64000,\"mem_mib\":262144,"
+                     "\"links\":[0,0,1,1]}\n",
+    [EVENT_NODE_STATE] = T "\"node_state\",\"name\":\"srv1\",\"state\":\"drain\"}\n",
+    [EVENT_SUBMIT] = T "\"submit\",\"job\":42,\"tenant\":\"vision\",\"user\":\"ann\","
+                       "\"models\":\"A100|V100\",\"replicas\":2,\"gpus\":3,\"gpu_mem_mib\":1024,"
+                       "\"cpu_milli\":1500,\"mem_mib\":2048,\"within\":\"switch\","
+                       "\"layout\":\"spread\",\"linked\":1,\"priority\":\"high\",\"held\":true}\n",
+    [EVENT_JOB] = T "\"job\",\"job\":42,\"what\":\"freeze\"}\n",
+    [EVENT_PLACE] = T "\"place\",\"job\":42,\"slots\":[[3,129,1000],[7,0,0]]}\n",
+    [EVENT_PASS] = T "\"pass\"}\n",
+};
+_Static_assert(ARRAY_LEN(lines) == EVENT_KIND_COUNT, "a line for each kind");
+
+static void every_kind_is_written_as_documented_and_read_back(void)
+{
+    for (int k = 0; k < EVENT_KIND_COUNT; k++) {
+        AUTO(buf_free) struct buf one = BUF(1 << 16), two = BUF(1 << 16);
+        AUTO(arena_free) struct arena a = { 0 };
+        struct event ev = of((enum event_kind)k), back;
+        struct err e;
+        journal_write(&ev, &one);
+        CHECK_STR(one.p, lines[k]);
+        CHECK(journal_read(buf_str(&one), &a, &back, &e) == 0);
+        CHECK(back.kind == ev.kind && back.t_ms == ev.t_ms);
+        journal_write(&back, &two);
+        CHECK_STR(two.p, one.p);
+    }
+}
+
+static void what_is_absent_has_its_default(void)
+{
+    AUTO(arena_free) struct arena a = { 0 };
+    struct event ev;
+    struct err e;
+    CHECK(journal_read(STR("{\"t\":-5,\"ev\":\"tenant\",\"name\":\"a\",\"weight_milli\":1}"), &a,
+                       &ev, &e) == 0);
+    CHECK(ev.t_ms == -5 && ev.tenant.parent.n == 0 && ev.tenant.guarantee_milli == 0);
+    for (int r = 0; r < RES_COUNT; r++)
+        CHECK(ev.tenant.limit.of[r] == NO_LIMIT && ev.tenant.user_limit.of[r] == NO_LIMIT);
+    CHECK(journal_read(STR("{\"t\":0,\"ev\":\"submit\",\"job\":1,\"tenant\":\"a\",\"user\":\"u\","
+                           "\"replicas\":1,\"priority\":\"low\"}"),
+                       &a, &ev, &e) == 0);
+    CHECK(ev.submit.request.scope == SCOPE_ANY && ev.submit.request.layout == LAYOUT_PACK);
+    CHECK(!ev.submit.held && ev.submit.models.n == 0);
+}
+
+static void refused(const char *line, const char *says)
+{
+    AUTO(arena_free) struct arena a = { 0 };
+    struct event ev = { .t_ms = 77 };
+    struct err e = { 0 };
+    CHECK(journal_read(str_of(line), &a, &ev, &e) < 0);
+    if (!strstr(e.msg, says))
+        test_fail(__FILE__, __LINE__, "'%s' does not say '%s'", e.msg, says);
+    CHECK(ev.t_ms == 77); /* the output is untouched */
+}
+
+static void what_is_not_known_is_refused_by_name(void)
+{
+    refused("{\"t\":0,\"ev\":\"explode\"}", "field 'ev': 'explode' is not known");
+    refused("{\"t\":0,\"ev\":\"pass\",\"colour\":1}", "'colour'");
+    refused("{\"t\":0,\"ev\":\"model\",\"name\":\"a\",\"cost_milli\":1,\"weight_milli\":1}",
+            "'weight_milli'");
+    refused("{\"t\":0,\"ev\":\"job\",\"job\":1,\"what\":\"jump\"}", "field 'what': 'jump'");
+    refused("{\"t\":0,\"ev\":\"node_state\",\"name\":\"a\",\"state\":\"asleep\"}", "field 'state'");
+    refused("{\"t\":0,\"ev\":\"tenant\",\"name\":\"a\",\"weight_milli\":1,\"limit\":{\"disks\":1}}",
+            "field 'limit'");
+    refused("{\"t\":0,\"t\":1,\"ev\":\"pass\"}", "'t'"); /* twice */
+}
+
+static void what_is_missing_is_named(void)
+{
+    refused("{\"ev\":\"pass\"}", "'t'");
+    refused("{\"t\":0}", "'ev'");
+    refused("{\"t\":0,\"ev\":\"model\",\"name\":\"a\"}", "'cost_milli'");
+    refused("{\"t\":0,\"ev\":\"model\",\"cost_milli\":1}", "'name'");
+    refused("{\"t\":0,\"ev\":\"job\",\"job\":1}", "'what'");
+    refused("{\"t\":0,\"ev\":\"place\",\"job\":1}", "'slots'");
+    refused("{\"t\":0,\"ev\":\"submit\",\"job\":1,\"tenant\":\"a\",\"user\":\"u\",\"replicas\":1}",
+            "'priority'");
+    refused("{\"t\":0,\"ev\":\"policy\",\"half_life_ms\":1}", "'age_step_ms'");
+}
+
+static void values_of_the_wrong_type_or_size_are_refused_by_field(void)
+{
+    refused("{\"t\":\"now\",\"ev\":\"pass\"}", "field 't'");
+    refused("{\"t\":9007199254740993,\"ev\":\"pass\"}", "field 't'");
+    refused("{\"t\":0,\"ev\":7}", "field 'ev'");
+    refused("{\"t\":0,\"ev\":\"model\",\"name\":3,\"cost_milli\":1}", "field 'name'");
+    refused("{\"t\":0,\"ev\":\"model\",\"name\":\"a\",\"cost_milli\":-1}", "field 'cost_milli'");
+    refused("{\"t\":0,\"ev\":\"model\",\"name\":\"a\",\"cost_milli\":1.5}", "field 'cost_milli'");
+    refused("{\"t\":0,\"ev\":\"model\",\"name\":\"a\",\"cost_milli\":4294967296}",
+            "field 'cost_milli'");
+    refused("{\"t\":0,\"ev\":\"tenant\",\"name\":\"a\",\"weight_milli\":1,\"limit\":7}",
+            "field 'limit': an object is needed");
+    refused("{\"t\":0,\"ev\":\"tenant\",\"name\":\"a\",\"weight_milli\":1,\"limit\":{\"gpus\":-1}}",
+            "field 'limit'");
+    refused("{\"t\":0,\"ev\":\"submit\",\"job\":1,\"tenant\":\"a\",\"user\":\"u\",\"replicas\":1,"
+            "\"priority\":\"low\",\"linked\":2}",
+            "field 'linked'");
+    refused("{\"t\":0,\"ev\":\"submit\",\"job\":1,\"tenant\":\"a\",\"user\":\"u\",\"replicas\":1,"
+            "\"priority\":\"low\",\"held\":1}",
+            "field 'held'");
+    refused("{\"t\":0,\"ev\":\"submit\",\"job\":1,\"tenant\":\"a\",\"user\":\"u\",\"replicas\":1,"
+            "\"priority\":\"low\",\"gpus\":65536}",
+            "field 'gpus'");
+}
+
+static void bad_lists_are_refused_by_field(void)
+{
+#define NODE                                                                                       \
+    "{\"t\":0,\"ev\":\"node\",\"name\":\"n\",\"model\":\"a\",\"cpu_milli\":1,\"mem_mib\":1,"
+    refused(NODE "\"gpus\":2,\"links\":[0]}", "field 'links'");
+    refused(NODE "\"gpus\":2,\"links\":[0,16]}", "field 'links'");
+    refused(NODE "\"gpus\":1,\"links\":[\"a\"]}", "field 'links'");
+    refused(NODE "\"links\":7}", "field 'links'");
+    refused(NODE "\"gpus\":20,\"links\":[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0]}",
+            "field 'links'");
+    refused("{\"t\":0,\"ev\":\"place\",\"job\":1,\"slots\":[]}", "field 'slots'");
+    refused("{\"t\":0,\"ev\":\"place\",\"job\":1,\"slots\":[[1,2]]}", "field 'slots': a slot is");
+    refused("{\"t\":0,\"ev\":\"place\",\"job\":1,\"slots\":[[1,2,1001]]}", "field 'slots'");
+    refused("{\"t\":0,\"ev\":\"place\",\"job\":1,\"slots\":[[1,65536,1]]}", "field 'slots'");
+    refused("{\"t\":0,\"ev\":\"place\",\"job\":1,\"slots\":[[4294967295,1,1]]}", "field 'slots'");
+}
+
+static void what_is_not_an_object_is_refused(void)
+{
+    refused("", "");
+    refused("[]", "a journal line is a JSON object");
+    refused("7", "a journal line is a JSON object");
+    refused("{\"t\":0,\"ev\":\"pass\"", "");
+    refused("{\"t\":0,\"ev\":\"pass\"} x", "");
+}
+
+static void a_line_that_is_too_long_is_refused(void)
+{
+    AUTO(free_p) char *line = xmalloc(JOURNAL_LINE_MAX + 2);
+    AUTO(arena_free) struct arena a = { 0 };
+    struct event ev;
+    struct err e = { 0 };
+    memset(line, ' ', JOURNAL_LINE_MAX + 2);
+    memcpy(line, "{\"t\":0,\"ev\":\"pass\"}", 19);
+    CHECK(journal_read((struct str){ line, JOURNAL_LINE_MAX }, &a, &ev, &e) == 0);
+    CHECK(journal_read((struct str){ line, JOURNAL_LINE_MAX + 1 }, &a, &ev, &e) < 0);
+    CHECK(e.code == ERR_TOO_LARGE);
+    CHECK_STR(e.msg, "a journal line of 1048577 bytes; at most 1048576");
+}
+
+/* The longest decision there can be fits into a line. */
+static void the_largest_gang_fits_into_a_line(void)
+{
+    AUTO(buf_free) struct buf out = BUF(JOURNAL_LINE_MAX);
+    AUTO(arena_free) struct arena a = { 0 };
+    AUTO(free_p) struct slot *s = xcalloc(REPLICAS_MAX, sizeof *s);
+    struct event ev = { .t_ms = -TIME_MAX_MS, .kind = EVENT_PLACE }, back;
+    struct err e;
+    for (uint32_t i = 0; i < REPLICAS_MAX; i++)
+        s[i] = (struct slot){ NONE - 1, UINT16_MAX, GPU_MILLI };
+    ev.place = (struct event_place){ { INT64_MAX }, s, REPLICAS_MAX };
+    journal_write(&ev, &out);
+    CHECK(!out.full && journal_read(buf_str(&out), &a, &back, &e) == 0);
+    CHECK(back.place.n == REPLICAS_MAX && back.place.id.v == INT64_MAX);
+    CHECK(memcmp(back.place.slots, s, REPLICAS_MAX * sizeof *s) == 0);
+}
+
+static void bad_header(const char *line, const char *says)
+{
+    struct err e = { 0 };
+    CHECK(journal_read_header(str_of(line), &e) < 0);
+    if (!strstr(e.msg, says))
+        test_fail(__FILE__, __LINE__, "'%s' does not say '%s'", e.msg, says);
+}
+
+static void the_header_names_format_and_version(void)
+{
+    AUTO(buf_free) struct buf out = BUF(256);
+    struct err e;
+    journal_write_header(&out);
+    CHECK_STR(out.p, "{\"journal\":\"nightshift\",\"version\":1}\n");
+    CHECK(journal_read_header(buf_str(&out), &e) == 0);
+    bad_header("{\"journal\":\"nightshift\",\"version\":2}",
+               "the journal has version 2; this program reads version 1");
+    bad_header("{\"journal\":\"nightshift\"}", "'version'");
+    bad_header("{\"journal\":\"nightshift\",\"version\":\"1\"}", "'version'");
+    bad_header("{\"journal\":\"other\",\"version\":1}", "this is not a Nightshift journal");
+    bad_header("{\"version\":1}", "this is not a Nightshift journal");
+    bad_header("[1]", "this is not a Nightshift journal");
+    bad_header("{\"journal\":\"nightshift\",\"version\":1,\"zip\":true}", "'zip'");
+    bad_header("time,event", "");
+}
+
+static void the_reference_lists_every_kind_and_every_field_that_is_written(void)
+{
+    AUTO(buf_free) struct buf ref = BUF(1 << 16);
+    journal_print_reference(&ref);
+    for (int k = 0; k < EVENT_KIND_COUNT; k++) {
+        char want[64] = "### `";
+        strncat(want, event_kind_name((enum event_kind)k), 40);
+        strncat(want, "`\n", 4);
+        CHECK(strstr(ref.p, want));
+    }
+    for (size_t i = 0; policy_key(i); i++)
+        CHECK(strstr(ref.p, policy_key(i)->name));
+    static const char *const words[] = { "`half_life_ms`", "`user_limit`", "`links`",   "`within`",
+                                         "`switch`",       "`slots`",      "`drain`",   "`urgent`",
+                                         "`exited_ok`",    "`spread`",     "`replicas`" };
+    for (size_t i = 0; i < ARRAY_LEN(words); i++)
+        CHECK(strstr(ref.p, words[i]));
+    CHECK(strstr(ref.p, "No fields beyond `t` and `ev`."));
+}
+
+static const struct test tests[] = {
+    { "every kind is written as documented and read back",
+      every_kind_is_written_as_documented_and_read_back },
+    { "what is absent has its default", what_is_absent_has_its_default },
+    { "what is not known is refused by name", what_is_not_known_is_refused_by_name },
+    { "what is missing is named", what_is_missing_is_named },
+    { "values of the wrong type or size are refused by field",
+      values_of_the_wrong_type_or_size_are_refused_by_field },
+    { "bad lists are refused by field", bad_lists_are_refused_by_field },
+    { "what is not an object is refused", what_is_not_an_object_is_refused },
+    { "a line that is too long is refused", a_line_that_is_too_long_is_refused },
+    { "the largest gang fits into a line", the_largest_gang_fits_into_a_line },
+    { "the header names format and version", the_header_names_format_and_version },
+    { "the reference lists every kind and every field that is written",
+      the_reference_lists_every_kind_and_every_field_that_is_written },
+};
+TEST_MAIN(tests)

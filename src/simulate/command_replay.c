@@ -1,0 +1,247 @@
+/* Replays: a made-up lab, a trace, one's own journal; reports as a table, JSON and a page. */
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "simulate/command.h"
+#include "simulate/journal_trace.h"
+#include "simulate/replay.h"
+#include "sys/file.h"
+
+#define POLICIES_MAX 8
+#define PAGE_BYTES_MAX (8u << 20)
+#define JOURNAL_BYTES_MAX (1u << 30)
+
+/* What both commands do with a trace. */
+struct output {
+    const char *policy; /* a comma-separated list; the last is the main one */
+    const char *html, *journal, *starts;
+    bool json;
+};
+
+struct runs {
+    struct report report[POLICIES_MAX];
+    struct outcome jobs[POLICIES_MAX];
+    size_t n;
+};
+
+static int check_policy(const char *name, struct err *e)
+{
+    struct str rest = STR(REPLAY_POLICIES), one;
+    while (rest.n) {
+        str_cut(rest, '|', &one, &rest);
+        if (str_is(one, name))
+            return 0;
+    }
+    err_set(e, ERR_INVALID, "--policy: '%s' is not known", name);
+    return err_hint(e, "choose one or more of " REPLAY_POLICIES ", with commas");
+}
+
+static int run_policies(struct trace *t, const struct output *o, struct buf *journal,
+                        struct runs *out, struct err *e)
+{
+    struct str rest = str_of(o->policy), one;
+    while (rest.n) {
+        str_cut(rest, ',', &one, &rest);
+        const char *name = arena_strndup(&t->arena, one.p, one.n);
+        if (check_policy(name, e) < 0)
+            return -1;
+        if (out->n == POLICIES_MAX)
+            return err_set(e, ERR_INVALID, "--policy: at most %d at a time", POLICIES_MAX);
+        struct replay_options ro = { .policy = name };
+        if (strcmp(name, "nightshift") == 0 && o->journal && journal->n == 0)
+            ro.journal = journal;
+        if (replay_run(t, &ro, &out->report[out->n], &out->jobs[out->n], e) < 0)
+            return -1;
+        out->n++;
+    }
+    return out->n ? 0 : err_set(e, ERR_INVALID, "--policy: none is named");
+}
+
+static int write_starts(const char *path, const struct trace *t, const struct outcome *o,
+                        struct err *e)
+{
+    AUTO(buf_free) struct buf b = BUF(256u << 20);
+    buf_addz(&b, "job_id,start_s,end_s\n");
+    for (uint32_t i = 0; i < t->jobs; i++)
+        buf_printf(&b, "%llu,%lld,%lld\n", (unsigned long long)t->job[i].id,
+                   o->start_ms[i] == NEVER ? -1LL : (long long)o->start_ms[i] / 1000,
+                   o->end_ms[i] == NEVER ? -1LL : (long long)o->end_ms[i] / 1000);
+    return buf_check(&b, e) < 0 ? -1 : file_write(path, buf_str(&b), e);
+}
+
+/* Everything is computed before anything is written: an error leaves no half result behind. */
+static int write_results(const struct trace *t, const struct output *o, const struct runs *r,
+                         const struct buf *journal, struct err *e)
+{
+    AUTO(buf_free) struct buf page = BUF(PAGE_BYTES_MAX);
+    AUTO(buf_free) struct buf text = BUF(PAGE_BYTES_MAX);
+    const struct report *main_report = &r->report[r->n - 1];
+    report_page(r->report, r->n, &page);
+    if (o->json)
+        report_json(main_report, &text);
+    else
+        report_table(r->report, r->n, &text);
+    if (o->html && (buf_check(&page, e) < 0 || file_write(o->html, buf_str(&page), e) < 0))
+        return -1;
+    if (o->journal &&
+        (buf_check(journal, e) < 0 || file_write(o->journal, buf_str(journal), e) < 0))
+        return -1;
+    if (o->starts && write_starts(o->starts, t, &r->jobs[r->n - 1], e) < 0)
+        return -1;
+    if (command_print(&text, e) < 0)
+        return -1;
+    if (!o->json && t->skipped)
+        printf("\n%u lines of the trace are not jobs that ran; they were left out.\n", t->skipped);
+    if (!o->json && o->html)
+        printf("\nThe page with the charts: %s\n", o->html);
+    if (!o->json && o->journal)
+        printf("The journal: %s\n", o->journal);
+    return 0;
+}
+
+static int replay_and_report(struct trace *t, const struct output *o, struct err *e)
+{
+    AUTO(buf_free) struct buf journal = BUF(JOURNAL_BYTES_MAX);
+    AUTO(free_p) struct runs *r = xcalloc(1, sizeof *r);
+    if (run_policies(t, o, &journal, r, e) < 0)
+        return -1;
+    if (o->journal && journal.n == 0)
+        return err_set(e, ERR_INVALID,
+                       "--write-journal: only the nightshift policy keeps a journal");
+    if (o->journal && t->node_tenant)
+        return err_set(e, ERR_INVALID,
+                       "--write-journal: separate clusters have no common journal; use --pooled");
+    return write_results(t, o, r, &journal, e);
+}
+
+/* ---- replay ---- */
+
+struct replay_args {
+    const char *data, *trace, *swf, *journal;
+    uint64_t pooled, gpus_per_node;
+    struct output out;
+};
+
+#define OUTPUT_OPTS(type)                                                                          \
+    { "policy",                                                                                    \
+      OPT_TEXT,                                                                                    \
+      offsetof(struct type, out.policy),                                                           \
+      "P[,P…]",                                                                                    \
+      REPLAY_POLICIES "; the last is the main one",                                                \
+      0,                                                                                           \
+      0 },                                                                                         \
+        { "html",                                                                                  \
+          OPT_TEXT,                                                                                \
+          offsetof(struct type, out.html),                                                         \
+          "FILE",                                                                                  \
+          "also write the page with the charts",                                                   \
+          0,                                                                                       \
+          0 },                                                                                     \
+        { "write-journal",                                                                         \
+          OPT_TEXT,                                                                                \
+          offsetof(struct type, out.journal),                                                      \
+          "FILE",                                                                                  \
+          "also write what was decided",                                                           \
+          0,                                                                                       \
+          0 },                                                                                     \
+        { "starts",                                                                                \
+          OPT_TEXT,                                                                                \
+          offsetof(struct type, out.starts),                                                       \
+          "FILE",                                                                                  \
+          "also write each job's start and end",                                                   \
+          0,                                                                                       \
+          0 },                                                                                     \
+    {                                                                                              \
+        "json", OPT_FLAG, offsetof(struct type, out.json), NULL,                                   \
+            "one JSON object of the main policy", 0, 0                                             \
+    }
+
+static const struct opt replay_opts[] = {
+    { "data", OPT_TEXT, offsetof(struct replay_args, data), "DIR", "folder of --trace", 0, 0 },
+    { "trace", OPT_CHOICE, offsetof(struct replay_args, trace), "philly",
+      "a published trace in --data", 0, 0 },
+    { "pooled", OPT_NUMBER, offsetof(struct replay_args, pooled), "N",
+      "philly: one pool of N nodes", 1, 100000 },
+    { "swf", OPT_TEXT, offsetof(struct replay_args, swf), "FILE",
+      "a log in the Standard Workload Format", 0, 0 },
+    { "gpus-per-node", OPT_NUMBER, offsetof(struct replay_args, gpus_per_node), "N",
+      "swf: processors are GPUs, N on a node", 1, GPUS_PER_NODE_MAX },
+    { "journal", OPT_TEXT, offsetof(struct replay_args, journal), "FILE", "one's own journal", 0,
+      0 },
+    OUTPUT_OPTS(replay_args),
+};
+
+static int read_trace(const struct replay_args *a, struct trace *t, struct err *e)
+{
+    if ((a->trace != NULL) + (a->swf != NULL) + (a->journal != NULL) != 1) {
+        err_set(e, ERR_INVALID, "exactly one of --trace, --swf and --journal is needed");
+        return err_hint(
+            e, "for example: nightshift-sim replay --data DIR --trace philly --policy fifo");
+    }
+    if (a->swf)
+        return trace_read_swf(a->swf, (uint32_t)a->gpus_per_node, t, e);
+    if (a->journal)
+        return trace_read_journal(a->journal, t, e);
+    if (!a->data) {
+        err_set(e, ERR_INVALID, "--data is needed with --trace");
+        return err_hint(e, "name the folder that holds philly/");
+    }
+    return trace_read_philly(a->data, (uint32_t)a->pooled, t, e);
+}
+
+static int run_replay(int argc, char *const *argv, struct err *e)
+{
+    struct replay_args a = { .out.policy = "nightshift" };
+    AUTO(trace_free) struct trace t = { 0 };
+    if (opts_parse(replay_opts, ARRAY_LEN(replay_opts), argc, argv, &a, e) < 0 ||
+        read_trace(&a, &t, e) < 0)
+        return -1;
+    return replay_and_report(&t, &a.out, e);
+}
+
+const struct command command_replay = {
+    "replay",    "a trace or a journal in virtual time under a policy",
+    replay_opts, ARRAY_LEN(replay_opts),
+    run_replay,
+};
+
+/* ---- lab ---- */
+
+struct lab_args {
+    uint64_t seed, days;
+    const char *dir;
+    struct output out;
+};
+
+static const struct opt lab_opts[] = {
+    { "seed", OPT_NUMBER, offsetof(struct lab_args, seed), "S", "another seed, another week", 0,
+      UINT32_MAX },
+    { "days", OPT_NUMBER, offsetof(struct lab_args, days), "D", "how long", 1, 365 },
+    { "out", OPT_TEXT, offsetof(struct lab_args, dir), "DIR",
+      "writes DIR/report.html and DIR/lab.journal", 0, 0 },
+    OUTPUT_OPTS(lab_args),
+};
+
+static int run_lab(int argc, char *const *argv, struct err *e)
+{
+    struct lab_args a = { .seed = 1, .days = 7, .out.policy = "fifo,sjf,nightshift" };
+    AUTO(trace_free) struct trace t = { 0 };
+    if (opts_parse(lab_opts, ARRAY_LEN(lab_opts), argc, argv, &a, e) < 0 ||
+        trace_make_lab(a.seed, (uint32_t)a.days, &t, e) < 0)
+        return -1;
+    if (a.dir) {
+        if (mkdir(a.dir, 0777) < 0 && errno != EEXIST)
+            return err_set(e, ERR_UNAVAILABLE, "--out: cannot make '%s': %s", a.dir,
+                           strerror(errno));
+        a.out.html = arena_printf(&t.arena, "%s/report.html", a.dir);
+        a.out.journal = arena_printf(&t.arena, "%s/lab.journal", a.dir);
+    }
+    return replay_and_report(&t, &a.out, e);
+}
+
+const struct command command_lab = {
+    "lab",    "a week of a small lab, made up from a seed (simulated)",
+    lab_opts, ARRAY_LEN(lab_opts),
+    run_lab,
+};

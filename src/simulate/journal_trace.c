@@ -1,0 +1,277 @@
+/* Our own journal as a trace, and the proof that replaying it decides the same. */
+#include "simulate/journal_trace.h"
+#include "simulate/journal_trace.h"
+
+#include "base/map.h"
+#include "core/core.h"
+#include "core/journal.h"
+#include "sys/file.h"
+
+#define JOURNAL_BYTES_MAX (1u << 30)
+
+/* Walks the lines; `fn` gets each event, whose names live until the next one. */
+typedef int (*event_fn)(void *self, const struct event *ev, struct err *e);
+
+static int for_each_event(const char *file, struct str text, event_fn fn, void *self, struct err *e)
+{
+    AUTO(arena_free) struct arena a = { 0 };
+    struct str line;
+    unsigned long number = 1;
+    if (!str_next_line(&text, &line) || journal_read_header(line, e) < 0) {
+        if (line.n == 0)
+            err_set(e, ERR_INVALID, "the journal is empty");
+        return err_wrap(e, "%s:1", file);
+    }
+    while (str_next_line(&text, &line)) {
+        struct event ev;
+        number++;
+        if (line.n == 0)
+            continue;
+        arena_reset(&a);
+        if (journal_read(line, &a, &ev, e) < 0 || fn(self, &ev, e) < 0)
+            return err_wrap(e, "%s:%lu", file, number);
+    }
+    return 0;
+}
+
+/* ---- verify ---- */
+
+struct verify {
+    struct core *core;
+    struct arena arena;
+    struct plan plan;
+    size_t next; /* the decision of the plan that the journal has to show next */
+    struct journal_check *out;
+};
+
+static int missing_decision(const struct verify *v, struct err *e)
+{
+    if (v->next == v->plan.n)
+        return 0;
+    return err_set(e, ERR_CONFLICT,
+                   "the pass before also places job %llu now; the journal does not",
+                   (unsigned long long)v->plan.action[v->next].job.v);
+}
+
+static int verify_place(struct verify *v, const struct event_place *p, struct err *e)
+{
+    const struct action *a = v->next < v->plan.n ? &v->plan.action[v->next++] : NULL;
+    v->out->decisions++;
+    if (a && a->job.v == p->id.v && a->n == p->n &&
+        memcmp(a->slots, p->slots, p->n * sizeof *p->slots) == 0)
+        return 0;
+    return err_set(e, ERR_CONFLICT, "the journal places job %llu; the core now decides otherwise",
+                   (unsigned long long)p->id.v);
+}
+
+static int verify_event(void *self, const struct event *ev, struct err *e)
+{
+    struct verify *v = self;
+    v->out->events++;
+    if (ev->kind == EVENT_PLACE)
+        return verify_place(v, &ev->place, e);
+    if (missing_decision(v, e) < 0)
+        return -1;
+    if (ev->kind != EVENT_PASS)
+        return core_apply(v->core, ev, e);
+    v->out->passes++;
+    arena_reset(&v->arena);
+    core_pass(v->core, ev->t_ms, &v->arena, &v->plan);
+    v->next = 0;
+    return 0;
+}
+
+int journal_verify_text(const char *file, struct str text, struct journal_check *out, struct err *e)
+{
+    struct journal_check check = { 0 };
+    struct verify v = { .core = core_new(), .out = &check };
+    int rc = for_each_event(file, text, verify_event, &v, e);
+    if (rc == 0 && missing_decision(&v, e) < 0)
+        rc = err_wrap(e, "%s: at its end", file);
+    arena_free(&v.arena);
+    core_free(v.core);
+    if (rc == 0)
+        *out = check;
+    return rc;
+}
+
+int journal_verify(const char *file, struct journal_check *out, struct err *e)
+{
+    AUTO(buf_free) struct buf text = BUF(JOURNAL_BYTES_MAX);
+    if (file_read(file, JOURNAL_BYTES_MAX, &text, e) < 0)
+        return -1;
+    return journal_verify_text(file, buf_str(&text), out, e);
+}
+
+/* ---- as a trace ---- */
+
+struct reading {
+    struct core *core; /* checks that the events make sense together */
+    struct trace t;
+    struct names tenants;
+    uint32_t node_cap, tenant_cap, job_cap;
+    struct map job_by_id;
+    int64_t *since_ms; /* when the job last began to run; NEVER_RAN: not running */
+    uint32_t since_cap;
+    int64_t last_ms;
+};
+
+#define NEVER_RAN INT64_MIN
+
+static void reading_free(struct reading *r)
+{
+    core_free(r->core);
+    names_free(&r->tenants);
+    map_free(&r->job_by_id);
+    free(r->since_ms);
+    free(r->t.node);
+    free(r->t.tenant);
+    free(r->t.job);
+    arena_free(&r->t.arena);
+}
+
+static const char *keep(struct reading *r, struct str s)
+{
+    return arena_strndup(&r->t.arena, s.p, s.n);
+}
+
+static void read_node(struct reading *r, const struct event_node *n)
+{
+    vec_grow(r->t.node, r->t.nodes, r->node_cap);
+    struct event_node *out = &r->t.node[r->t.nodes++];
+    *out = *n;
+    out->name = str_of(keep(r, n->name));
+    out->model = str_of(keep(r, n->model));
+    out->net_switch = str_of(keep(r, n->net_switch));
+}
+
+static void read_tenant(struct reading *r, const struct event_tenant *t)
+{
+    uint32_t i = names_intern(&r->tenants, t->name);
+    if (i == r->t.tenants) {
+        vec_grow(r->t.tenant, r->t.tenants, r->tenant_cap);
+        r->t.tenants++;
+    }
+    r->t.tenant[i] = (struct trace_tenant){
+        .name = keep(r, t->name),
+        .parent = keep(r, t->parent),
+        .weight_milli = t->weight_milli,
+        .guarantee_milli = t->guarantee_milli,
+        .limit = t->limit,
+    };
+}
+
+static void read_submit(struct reading *r, const struct event *ev)
+{
+    const struct event_submit *s = &ev->submit;
+    map_set(&r->job_by_id, s->id.v, r->t.jobs);
+    if (r->t.jobs == r->since_cap) {
+        r->since_cap = r->since_cap ? r->since_cap * 2 : 64;
+        r->since_ms = xrealloc(r->since_ms, r->since_cap, sizeof *r->since_ms);
+    }
+    r->since_ms[r->t.jobs] = NEVER_RAN;
+    vec_grow(r->t.job, r->t.jobs, r->job_cap);
+    r->t.job[r->t.jobs++] = (struct trace_job){
+        .id = s->id.v,
+        .submit_ms = ev->t_ms,
+        .tenant = names_find(&r->tenants, s->tenant),
+        .user = keep(r, s->user),
+        .models = keep(r, s->models),
+        .gpus = s->request.gpus * s->request.replicas,
+        .request = s->request,
+        .priority = s->priority,
+    };
+}
+
+static bool ends_running(enum job_event what)
+{
+    return what == JOB_EV_EXITED_OK || what == JOB_EV_EXITED_BAD || what == JOB_EV_FROZE ||
+           what == JOB_EV_RETURNED || what == JOB_EV_ENDED;
+}
+
+/* How long it ran, in all: frozen time does not count. */
+static void read_job(struct reading *r, uint64_t id, enum job_event what, int64_t t_ms)
+{
+    uint64_t i;
+    if (!map_get(&r->job_by_id, id, &i))
+        return;
+    if (what == JOB_EV_STARTED) {
+        r->since_ms[i] = t_ms;
+    } else if (ends_running(what) && r->since_ms[i] != NEVER_RAN) {
+        r->t.job[i].duration_ms += t_ms - r->since_ms[i];
+        r->since_ms[i] = NEVER_RAN;
+    }
+}
+
+static int read_event(void *self, const struct event *ev, struct err *e)
+{
+    struct reading *r = self;
+    if (core_apply(r->core, ev, e) < 0)
+        return -1;
+    r->last_ms = MAX(r->last_ms, ev->t_ms);
+    if (ev->kind == EVENT_NODE)
+        read_node(r, &ev->node);
+    else if (ev->kind == EVENT_TENANT)
+        read_tenant(r, &ev->tenant);
+    else if (ev->kind == EVENT_SUBMIT)
+        read_submit(r, ev);
+    else if (ev->kind == EVENT_JOB)
+        read_job(r, ev->job.id.v, ev->job.what, ev->t_ms);
+    return 0;
+}
+
+/* Jobs that never ran have no duration to replay; those that still run have had one so far. */
+static void close_jobs(struct reading *r)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < r->t.jobs; i++) {
+        if (r->since_ms[i] != NEVER_RAN)
+            r->t.job[i].duration_ms += r->last_ms - r->since_ms[i];
+        if (r->t.job[i].duration_ms > 0)
+            r->t.job[kept++] = r->t.job[i];
+    }
+    r->t.skipped = r->t.jobs - kept;
+    r->t.jobs = kept;
+}
+
+/* The trace's arrays move into its arena: one owner. */
+static void *into_arena(struct arena *a, const void *p, size_t n, size_t size)
+{
+    void *out = arena_alloc(a, n + 1, size);
+    if (n)
+        memcpy(out, p, n * size);
+    return out;
+}
+
+int trace_parse_journal(const char *file, struct str text, struct trace *out, struct err *e)
+{
+    AUTO(reading_free) struct reading r = { .core = core_new(), .last_ms = INT64_MIN };
+    r.t.arena.limit = 2 * (size_t)JOURNAL_BYTES_MAX;
+    if (for_each_event(file, text, read_event, &r, e) < 0)
+        return -1;
+    close_jobs(&r);
+    struct trace t = { .name = keep(&r, str_of(file)),
+                       .nodes = r.t.nodes,
+                       .tenants = r.t.tenants,
+                       .jobs = r.t.jobs,
+                       .skipped = r.t.skipped };
+    t.node = into_arena(&r.t.arena, r.t.node, r.t.nodes, sizeof *t.node);
+    t.tenant = into_arena(&r.t.arena, r.t.tenant, r.t.tenants, sizeof *t.tenant);
+    t.job = into_arena(&r.t.arena, r.t.job, r.t.jobs, sizeof *t.job);
+    t.arena = r.t.arena;
+    r.t.arena = (struct arena){ 0 };
+    if (trace_finish(&t, e) < 0) {
+        arena_free(&t.arena);
+        return err_wrap(e, "%s", file);
+    }
+    *out = t;
+    return 0;
+}
+
+int trace_read_journal(const char *file, struct trace *out, struct err *e)
+{
+    AUTO(buf_free) struct buf text = BUF(JOURNAL_BYTES_MAX);
+    if (file_read(file, JOURNAL_BYTES_MAX, &text, e) < 0)
+        return -1;
+    return trace_parse_journal(file, buf_str(&text), out, e);
+}

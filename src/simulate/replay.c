@@ -1,0 +1,49 @@
+#include "simulate/replay.h"
+
+#include "sys/clock.h"
+#include "sys/progress.h"
+
+/* The part of one tenant, or of everybody when tenant is NONE. */
+static struct part make_part(struct trace *t, uint32_t tenant)
+{
+    struct part p = { .t = t };
+    p.node = arena_array(&t->arena, uint32_t, t->nodes + 1);
+    p.job = arena_array(&t->arena, uint32_t, t->jobs + 1);
+    for (uint32_t i = 0; i < t->nodes; i++)
+        if (tenant == NONE || t->node_tenant[i] == tenant)
+            p.node[p.nodes++] = i;
+    for (uint32_t i = 0; i < t->jobs; i++)
+        if (tenant == NONE || t->job[i].tenant == tenant)
+            p.job[p.jobs++] = i;
+    return p;
+}
+
+static int run_part(const struct part *p, const struct replay_options *o, struct outcome *out,
+                    struct replay_meter *m, struct err *e)
+{
+    if (strcmp(o->policy, "nightshift") == 0)
+        return replay_own(p, o, out, m, e);
+    return replay_reference(p, o->policy, out, m, e);
+}
+
+int replay_run(struct trace *t, const struct replay_options *o, struct report *out,
+               struct outcome *out_jobs, struct err *e)
+{
+    AUTO(progress_done_p) struct progress *bar = progress_begin(o->policy, t->jobs);
+    struct replay_meter meter = { .bar = bar };
+    struct outcome jobs = { .start_ms = arena_array(&t->arena, int64_t, t->jobs + 1),
+                            .end_ms = arena_array(&t->arena, int64_t, t->jobs + 1) };
+    for (uint32_t i = 0; i < t->jobs; i++)
+        jobs.start_ms[i] = jobs.end_ms[i] = NEVER;
+    int64_t begin = clock_mono_ns();
+    for (uint32_t i = 0; i < (t->node_tenant ? t->tenants : 1); i++) {
+        struct part p = make_part(t, t->node_tenant ? i : NONE);
+        if (run_part(&p, o, &jobs, &meter, e) < 0)
+            return -1;
+    }
+    replay_measure(t, &jobs, out);
+    out->policy = o->policy;
+    out->wall_s = (double)(clock_mono_ns() - begin) / 1e9;
+    *out_jobs = jobs;
+    return 0;
+}

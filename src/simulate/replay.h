@@ -1,0 +1,53 @@
+/* replay - a trace in virtual time under a policy.
+ *
+ * nightshift is the product's own core, fed with the events it would get; fifo, sjf, bestfit and fgd are
+ * references.  Where a trace's nodes belong to tenants alone, each tenant is a cluster of its own.
+ */
+#ifndef NS_SIMULATE_REPLAY_H
+#define NS_SIMULATE_REPLAY_H
+
+#include "simulate/report.h"
+#include "simulate/trace.h"
+
+#define REPLAY_POLICIES "nightshift|fifo|sjf|bestfit|fgd"
+
+/* When each job of the trace started and ended, ms; NEVER when it did not. */
+#define NEVER INT64_MAX
+struct outcome {
+    int64_t *start_ms, *end_ms;
+};
+
+/* One cluster of the trace: all of it, or one tenant's own. */
+struct part {
+    const struct trace *t;
+    uint32_t *node, nodes; /* indexes into the trace */
+    uint32_t *job, jobs;
+};
+
+struct replay_options {
+    const char *policy;
+    struct buf *journal; /* nightshift only: what happened and what was decided; NULL: not kept */
+};
+
+/* The arrays of *out live in the trace's arena. */
+int replay_run(struct trace *t, const struct replay_options *o, struct report *out,
+               struct outcome *out_jobs, struct err *e) MUST_USE;
+
+/* replay_own.c, replay_reference.c: one part; `progress` counts jobs that ended. */
+struct progress;
+struct replay_meter {
+    struct progress *bar;
+    uint64_t done;
+};
+int replay_own(const struct part *p, const struct replay_options *o, struct outcome *out,
+               struct replay_meter *m, struct err *e) MUST_USE;
+int replay_reference(const struct part *p, const char *policy, struct outcome *out,
+                     struct replay_meter *m, struct err *e) MUST_USE;
+
+/* replay_measure.c: the figures and series of a finished replay. */
+void replay_measure(struct trace *t, const struct outcome *o, struct report *out);
+
+/* GPUs the job holds while it runs. */
+double trace_job_gpus(const struct trace_job *j);
+
+#endif

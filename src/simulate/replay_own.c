@@ -1,0 +1,156 @@
+/* A replay under the product's own core: the events it would get, the plans it makes. */
+#include "base/heap.h"
+#include "core/core.h"
+#include "core/journal.h"
+#include "simulate/replay.h"
+#include "sys/progress.h"
+
+struct own {
+    struct core *core;
+    struct arena arena;
+    struct heap ends; /* jobs of the part that run, by end */
+    uint32_t *pos;
+    const struct part *p;
+    struct outcome *out;
+    struct buf *journal;
+    struct replay_meter *meter;
+};
+
+static void own_free(struct own *o)
+{
+    core_free(o->core);
+    arena_free(&o->arena);
+    heap_free(&o->ends);
+    free(o->pos);
+}
+
+static bool ends_before(const void *ctx, uint32_t a, uint32_t b)
+{
+    const struct own *o = ctx;
+    int64_t x = o->out->end_ms[o->p->job[a]], y = o->out->end_ms[o->p->job[b]];
+    return x != y ? x < y : a < b;
+}
+
+static int tell(struct own *o, const struct event *ev, struct err *e)
+{
+    if (core_apply(o->core, ev, e) < 0)
+        return -1;
+    if (o->journal)
+        journal_write(ev, o->journal);
+    return 0;
+}
+
+static int build(struct own *o, struct err *e)
+{
+    const struct trace *t = o->p->t;
+    int64_t begin_ms = o->p->jobs ? t->job[o->p->job[0]].submit_ms : 0;
+    for (uint32_t i = 0; i < t->tenants; i++) {
+        const struct trace_tenant *tt = &t->tenant[i];
+        struct event ev = { .t_ms = begin_ms, .kind = EVENT_TENANT };
+        ev.tenant = (struct event_tenant){
+            .name = str_of(tt->name),
+            .parent = str_of(tt->parent),
+            .weight_milli = tt->weight_milli,
+            .guarantee_milli = tt->guarantee_milli,
+            .limit = tt->limit,
+            .user_limit = AMOUNTS_NO_LIMIT,
+        };
+        if (tell(o, &ev, e) < 0)
+            return -1;
+    }
+    for (uint32_t i = 0; i < o->p->nodes; i++) {
+        struct event ev = { .t_ms = begin_ms, .kind = EVENT_NODE };
+        ev.node = t->node[o->p->node[i]];
+        if (tell(o, &ev, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Job i of the part is number i + 1 of the core: ids have to grow with time. */
+static int submit(struct own *o, uint32_t i, struct err *e)
+{
+    const struct trace_job *j = &o->p->t->job[o->p->job[i]];
+    struct event ev = { .t_ms = j->submit_ms, .kind = EVENT_SUBMIT };
+    ev.submit = (struct event_submit){
+        .id = { i + 1 },
+        .tenant = str_of(o->p->t->tenant[j->tenant].name),
+        .user = str_of(j->user),
+        .models = str_of(j->models),
+        .request = j->request,
+        .priority = j->priority,
+    };
+    if (tell(o, &ev, e) < 0)
+        return err_wrap(e, "%s, job %llu of the trace", o->p->t->name, (unsigned long long)j->id);
+    return 0;
+}
+
+static int job_event(struct own *o, uint32_t i, enum job_event what, int64_t now_ms, struct err *e)
+{
+    struct event ev = { .t_ms = now_ms, .kind = EVENT_JOB };
+    ev.job = (struct event_job){ { i + 1 }, what };
+    return tell(o, &ev, e);
+}
+
+static int pass(struct own *o, int64_t now_ms, struct err *e)
+{
+    struct plan plan;
+    arena_reset(&o->arena);
+    core_pass(o->core, now_ms, &o->arena, &plan);
+    if (o->journal)
+        journal_write(&(struct event){ .t_ms = now_ms, .kind = EVENT_PASS }, o->journal);
+    for (size_t k = 0; k < plan.n && o->journal; k++) {
+        struct event ev = { .t_ms = now_ms, .kind = EVENT_PLACE };
+        ev.place =
+            (struct event_place){ plan.action[k].job, plan.action[k].slots, plan.action[k].n };
+        journal_write(&ev, o->journal);
+    }
+    for (size_t k = 0; k < plan.n; k++) {
+        uint32_t i = (uint32_t)plan.action[k].job.v - 1, job = o->p->job[i];
+        o->out->start_ms[job] = now_ms;
+        o->out->end_ms[job] = now_ms + o->p->t->job[job].duration_ms;
+        heap_push(&o->ends, i);
+        if (job_event(o, i, JOB_EV_STARTED, now_ms, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Everything that happens at one instant: ends, then submits, then the pass. */
+static int step(struct own *o, int64_t now_ms, uint32_t *next, struct err *e)
+{
+    while (o->ends.n && o->out->end_ms[o->p->job[heap_top(&o->ends)]] <= now_ms) {
+        if (job_event(o, heap_pop(&o->ends), JOB_EV_EXITED_OK, now_ms, e) < 0)
+            return -1;
+        progress_set(o->meter->bar, ++o->meter->done);
+    }
+    for (; *next < o->p->jobs && o->p->t->job[o->p->job[*next]].submit_ms <= now_ms; ++*next)
+        if (submit(o, *next, e) < 0)
+            return -1;
+    return pass(o, now_ms, e);
+}
+
+int replay_own(const struct part *p, const struct replay_options *opt, struct outcome *out,
+               struct replay_meter *m, struct err *e)
+{
+    AUTO(own_free)
+    struct own o = { .core = core_new(), .p = p, .out = out, .journal = opt->journal, .meter = m };
+    uint32_t next = 0;
+    o.pos = xcalloc(p->jobs + 1, sizeof *o.pos);
+    o.ends = (struct heap){ .pos = o.pos, .before = ends_before, .ctx = &o };
+    memset(o.pos, 0xFF, (p->jobs + 1) * sizeof *o.pos); /* HEAP_OUT */
+    if (o.journal)
+        journal_write_header(o.journal);
+    if (build(&o, e) < 0)
+        return -1;
+    while (next < p->jobs || o.ends.n) {
+        int64_t now_ms = INT64_MAX;
+        if (o.ends.n)
+            now_ms = out->end_ms[p->job[heap_top(&o.ends)]];
+        if (next < p->jobs)
+            now_ms = MIN(now_ms, p->t->job[p->job[next]].submit_ms);
+        if (step(&o, now_ms, &next, e) < 0)
+            return -1;
+    }
+    return 0;
+}

@@ -1,0 +1,56 @@
+/* report - what a replay found, as values; printed as a table, as JSON or as one page.
+ *
+ * Whoever fills a report owns its memory; the writers only read.  They take any values (a figure
+ * that is not finite is shown as unknown) and any names: a tenant's name is escaped wherever it
+ * goes.  With no tenants, no jobs or no points the arrays may be NULL.
+ * Times are milliseconds since an epoch the trace defines, 0 being a Monday, 00:00.
+ */
+#ifndef NS_SIMULATE_REPORT_H
+#define NS_SIMULATE_REPORT_H
+
+#include "base/buf.h"
+#include "simulate/trace.h"
+
+#define REPORT_POINTS 1008 /* over the whole replay: ten minutes a point in a week */
+
+struct report_tenant {
+    const char *name;
+    uint32_t weight_milli;
+    uint64_t jobs;
+    double gpu_hours;      /* got, weighted by nothing */
+    double entitled_hours; /* its weighted max-min share, capped by its own demand, over time */
+    double avg_queue_s, p99_queue_s, avg_jct_s;
+    float *held;     /* REPORT_POINTS means of GPUs held */
+    float *entitled; /* the same of what it was entitled to */
+};
+
+struct report {
+    const char *trace, *policy;
+    bool simulated;
+    uint64_t jobs, unfinished;
+    uint32_t nodes;
+    double gpus;
+    int64_t begin_ms, end_ms, step_ms; /* of the points */
+    double avg_jct_s, avg_queue_s, p50_queue_s, p90_queue_s, p99_queue_s, max_queue_s;
+    double utilisation;     /* mean GPUs held / GPUs, from begin to end */
+    double started_at_once; /* part of the jobs that did not wait */
+    double wall_s;
+    float *used;    /* REPORT_POINTS means of GPUs held */
+    float *waiting; /* the same of jobs waiting */
+    float *demand;  /* the same of GPUs asked for by jobs submitted and unfinished */
+    struct report_tenant *tenant;
+    uint32_t tenants;
+    uint32_t points; /* <= REPORT_POINTS */
+};
+
+/* One row a policy, then the tenants of the last; for a terminal, in UTF-8. */
+void report_table(const struct report *r, size_t n, struct buf *out);
+
+/* One object on one line: the figures and the tenants, or the point series of both. */
+void report_json(const struct report *r, struct buf *out);
+void report_json_series(const struct report *r, struct buf *out);
+
+/* One HTML file that needs nothing else; the last report is the main one. */
+void report_page(const struct report *r, size_t n, struct buf *out);
+
+#endif

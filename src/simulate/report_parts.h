@@ -1,0 +1,56 @@
+/* report_parts - what the writers of a report share: figures as people write them, escaped text,
+ * the list of what is compared between policies.  For report_*.c only.
+ */
+#ifndef NS_SIMULATE_REPORT_PARTS_H
+#define NS_SIMULATE_REPORT_PARTS_H
+
+#include "base/json.h"
+#include "simulate/report.h"
+
+#define TEXT_MAX 32
+#define TEXT_UNKNOWN "–"
+
+const char *text_duration(double s, char out[static TEXT_MAX]);   /* 42s, 12m 5s, 1h 12m, 3d 4h */
+const char *text_percent(double part, char out[static TEXT_MAX]); /* 0.783 -> 78.3 % */
+const char *text_count(double v, char out[static TEXT_MAX]);      /* 1,204; 57.4 below a hundred */
+const char *text_weight(uint32_t milli, char out[static TEXT_MAX]);
+
+/* Mon 14:20 while a replay fits into two weeks, else day 17, 14:20. */
+const char *text_moment(const struct report *r, int64_t at_ms, char out[static TEXT_MAX]);
+bool report_has_weekdays(const struct report *r);
+
+/* Part of what it was entitled to; not finite when it was entitled to nothing. */
+double report_got(const struct report_tenant *t);
+
+/* One figure that every policy is judged by. */
+struct figure {
+    const char *name;  /* for a narrow column */
+    const char *words; /* for a page */
+    size_t offset;     /* of a double in struct report */
+    const char *(*text)(double v, char out[static TEXT_MAX]);
+    bool more_is_better;
+};
+#define FIGURE_COUNT 7
+extern const struct figure report_figures[FIGURE_COUNT];
+double figure_of(const struct figure *f, const struct report *r);
+
+void html_text(struct buf *out, const char *z); /* safe between tags and in quoted attributes */
+
+/* Which tenants the charts draw: the largest, the others summed up. */
+#define PAGE_COLOURS 8u
+struct page_tenants {
+    uint32_t shown[PAGE_COLOURS]; /* indexes, in the report's order */
+    uint32_t n;
+    uint32_t rest; /* how many are summed up as one more */
+};
+struct page_tenants page_tenants(const struct report *r);
+uint32_t page_colour(const struct page_tenants *p, uint32_t tenant); /* PAGE_COLOURS: none */
+
+void page_charts(const struct report *r, struct buf *out);               /* of one policy */
+void page_comparison(const struct report *r, size_t n, struct buf *out); /* of several */
+void page_data(const struct report *r, size_t n, struct buf *out);       /* what the script draws */
+
+/* Points with one decimal at most; what is not finite is 0, a NULL series all 0. */
+void json_put_points(struct json_out *w, const char *key, const float *v, uint32_t n);
+
+#endif

@@ -1,0 +1,94 @@
+/* trace - a recorded (or generated) workload as plain values: machines, tenants, jobs.
+ *
+ * Every reader gives this; every policy replays it.  Jobs are sorted by submit time, then by id;
+ * parents stand before their children.  Strings and arrays live in the trace's arena, or are
+ * constants.  A reader that fails leaves *out alone, and its error names file, line and field.
+ */
+#ifndef NS_SIMULATE_TRACE_H
+#define NS_SIMULATE_TRACE_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "core/event.h"
+#include "simulate/csv.h"
+
+#define TRACE_JOBS_MAX 2000000u
+#define TRACE_NODES_MAX 100000u
+#define TRACE_TENANTS_MAX 10000u
+
+struct trace_tenant {
+    const char *name;
+    const char *parent; /* "" at the top */
+    uint32_t weight_milli;
+    uint64_t guarantee_milli;
+    struct amounts limit;
+};
+
+struct trace_job {
+    uint64_t id; /* as in the file */
+    int64_t submit_ms, duration_ms;
+    uint32_t tenant;        /* index */
+    const char *user;       /* never NULL */
+    const char *models;     /* "A|B", "" = any */
+    uint32_t gpus;          /* the whole job, before it is cut into replicas; 0 with a share */
+    struct request request; /* models unset: the core fills it from `models` */
+    enum priority priority;
+    int64_t estimate_ms; /* what the user or a predictor said, may be wrong; 0 = nothing */
+};
+
+struct trace {
+    const char *name;
+    struct event_node *node;
+    uint32_t nodes;
+    uint32_t *node_tenant; /* the tenant that owns the node alone, or NONE; NULL: all is shared */
+    struct trace_tenant *tenant;
+    uint32_t tenants;
+    struct trace_job *job;
+    uint32_t jobs;
+    uint32_t
+        skipped;    /* lines of the file that are no jobs to replay (never ran, or a part of one) */
+    bool simulated; /* made by a generator: said wherever it is shown */
+    struct arena arena;
+};
+
+void trace_free(struct trace *t);
+
+/* Sorts the jobs and checks what every replay relies on: ids unique, names unique, every tenant and
+ * parent known, parents first, everything a job asks for in its range. */
+int trace_finish(struct trace *t, struct err *e) MUST_USE;
+
+/* ---- readers: one a format ---- */
+
+/* DIR/philly/{s2_window_jobs.csv,philly_vc_nodes.csv}, or the same files in DIR itself, plain or with
+ * .gz; philly_jobs.csv where there is no s2_window_jobs.  pooled_nodes > 0: one pool of that many
+ * nodes instead of the virtual clusters' own. */
+int trace_read_philly(const char *dir, uint32_t pooled_nodes, struct trace *out, struct err *e)
+    MUST_USE;
+int trace_parse_philly(const struct csv_source *vcs, const struct csv_source *jobs,
+                       uint32_t pooled_nodes, struct trace *out, struct err *e) MUST_USE;
+
+/* The Standard Workload Format, plain or gzipped; groups become tenants, processors become CPUs, or
+ * GPUs on machines of gpus_per_node when that is > 0. */
+int trace_read_swf(const char *file, uint32_t gpus_per_node, struct trace *out, struct err *e)
+    MUST_USE;
+int trace_parse_swf(const struct csv_source *from, uint32_t gpus_per_node, struct trace *out,
+                    struct err *e) MUST_USE;
+
+/* A small lab's weeks from a seed: ten desks, a server, five tenants, jobs by day and night.  Time 0
+ * is a Monday's midnight. */
+int trace_make_lab(uint64_t seed, uint32_t days, struct trace *out, struct err *e) MUST_USE;
+
+/* ---- for readers ---- */
+
+/* Machines that are alike: `units` GPUs or CPUs on each. */
+struct trace_rack {
+    uint32_t nodes, units;
+};
+
+/* Cuts a job of `total` units into equal replicas: one where a machine holds it, else the largest
+ * size that leaves no gap on a machine (12 on machines of 8 are 3 of 4, which fill one and a half),
+ * else the largest that divides it and fits the empty racks.  false when nothing does. */
+bool trace_split(uint32_t total, const struct trace_rack rack[static 2], uint32_t *out_replicas,
+                 uint32_t *out_each);
+
+#endif

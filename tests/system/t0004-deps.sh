@@ -1,0 +1,49 @@
+#!/bin/sh
+# install-deps, on machines made of four small scripts: what it says and asks, never an installation.
+. "$(dirname "$0")/lib.sh"
+
+tool="$NIGHTSHIFT_SOURCE/tools/install-deps"
+mkdir bin
+# Each fake answers what the file of its name says.
+for command in dpkg-query id apt-get sudo pkg-config; do
+    printf '#!/bin/sh\n. "%s/%s"\n' "$PWD" "$command" >"bin/$command"
+    chmod +x "bin/$command"
+done
+PATH=$PWD/bin:$PATH
+unset CI
+all_of_it() {
+    echo 'shift 2; for p; do printf "%s:installed " "$p"; done' >dpkg-query
+    echo 'exit 1' >pkg-config
+    echo 'printf "%s " "$@" >>called' | tee apt-get >sudo
+    echo 'echo 1000' >id
+    rm -f called
+}
+without() {
+    echo "shift 2; for p; do [ \$p = $1 ] || printf '%s:installed ' \"\$p\"; done" >dpkg-query
+}
+
+test_expect 'nothing missing: not a word, and nobody is asked' '
+    all_of_it && "$tool" >out 2>&1 && "$tool" --check >>out 2>&1 && ! [ -s out ] && ! [ -e called ]'
+
+test_expect 'check names what is missing and why' '
+    all_of_it && without libuv1-dev && exits_with 1 "$tool" --check >out 2>&1 &&
+    grep "libuv1-dev *event loop" out && ! [ -e called ]'
+
+test_expect 'without a terminal it installs nothing and says which command would' '
+    all_of_it && without libuv1-dev && exits_with 1 "$tool" >out 2>&1 &&
+    grep "run: sudo tools/install-deps$" out && ! [ -e called ]'
+
+test_expect 'in CI it uses sudo without asking' '
+    all_of_it && without libuv1-dev && CI=true "$tool" >out 2>&1 && grep -e "-n .*install-deps" called'
+
+test_expect 'either of two equal packages will do' '
+    all_of_it && without pkgconf && "$tool" --check'
+
+test_expect 'a library built by hand counts' '
+    all_of_it && without libyyjson-dev && exits_with 1 "$tool" --check &&
+    echo "exit 0" >pkg-config && "$tool" --check'
+
+test_expect 'a wrong argument is refused' '
+    all_of_it && exits_with 1 "$tool" --bogus 2>out && grep "unknown argument" out'
+
+test_done
