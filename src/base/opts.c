@@ -8,7 +8,7 @@ static size_t edit_distance(const char *a, const char *b)
 {
     size_t row[WORD_MAX + 1], na = strlen(a), nb = strlen(b);
     if (na > WORD_MAX || nb > WORD_MAX)
-        return WORD_MAX;
+        return SIZE_MAX;
     for (size_t j = 0; j <= nb; j++)
         row[j] = j;
     for (size_t i = 1; i <= na; i++) {

@@ -29,7 +29,8 @@ void claims_drop(struct core *c, uint32_t job)
         }
 }
 
-/* Nobody on the way up has had more than the siblings: a tenant above its share waits for a reason. */
+/* Nobody on the way up has had more than the siblings: a tenant above its share waits for a
+ * reason. */
 static bool is_owed(const struct core *c, uint32_t leaf)
 {
     for (uint32_t i = leaf; i != NONE; i = c->shares.at[i].parent)
@@ -79,8 +80,7 @@ static void note_overdue(const struct core *c, uint32_t group, uint32_t *oldest)
             oldest[i] = group;
 }
 
-/* The overdue group that is next in the order of the policy, leaving out those marked in
- * `tried`. */
+/* The overdue group that is next in the order of the policy, without those in `tried`. */
 static uint32_t next_overdue(struct core *c, const uint8_t *tried, int64_t now_ms)
 {
     AUTO(free_p) uint32_t *oldest = xcalloc(c->shares.n, sizeof *oldest);

@@ -223,9 +223,9 @@ static uint32_t link_size(const struct kind *k, uint32_t link)
     return n;
 }
 
-/* The freest GPUs are the kept ones; for linked ones those of the freest group that is large enough.
- * Jobs start on the others only, so what is free of the kept ones never shrinks, and it grows as jobs end:
- * the job they are kept for will start. */
+/* The freest GPUs are the kept ones; for linked ones those of the freest group that is large
+ * enough.  Jobs start on the others only, so what is free of the kept ones never shrinks, and it
+ * grows as jobs end: the job they are kept for will start. */
 static struct room make_offer(const struct kind *k, const struct node *n)
 {
     struct room m = n->room, best;

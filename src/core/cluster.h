@@ -4,8 +4,7 @@
  * placement looks at cells, never at nodes: ten thousand idle machines of one kind are one cell.
  * GPUs of one link group are interchangeable, so a cell keeps their free parts sorted.  A kind
  * files its cells in rows by the number of wholly free GPUs.  Inside a cell the node enrolled first
- * goes first; nothing depends on the order in which things happened.  After every call: used + free
- * = total on every node.
+ * goes first; nothing depends on what happened before.  Always: used + free = total on each node.
  */
 #ifndef NS_CORE_CLUSTER_H
 #define NS_CORE_CLUSTER_H
@@ -14,8 +13,7 @@
 #include "base/map.h"
 #include "core/event.h"
 
-/* What is free: on a node by GPU index, in a cell sorted (most free first) inside each link
- * group. */
+/* What is free: on a node by GPU index, in a cell sorted, most free first, in each link group. */
 struct room {
     uint16_t gpu[GPUS_PER_NODE_MAX];
     uint32_t cpu_milli, mem_mib;
@@ -143,8 +141,7 @@ struct room kind_room(const struct kind *k);
 uint32_t room_replicas(const struct kind *k, const struct room *m, const struct request *r,
                        uint32_t max);
 
-/* The GPUs (as a mask) one replica takes in this room, which has room for it; the tightest
- * choice. */
+/* The GPUs (as a mask) one replica takes in this room, which holds it: the tightest choice. */
 uint16_t room_pick(const struct kind *k, const struct room *m, const struct request *r);
 
 /* Takes the picked GPUs, CPU and memory of one replica out of the room, or puts them back. */

@@ -2,27 +2,6 @@
 
 #include "core/state.h"
 
-static const char *const kind_names[] = {
-#define X(id, name) [EVENT_##id] = name,
-    EVENT_KINDS(X)
-#undef X
-};
-static const char *const node_state_names[] = {
-#define X(id, name) [NODE_##id] = name,
-    NODE_STATES(X)
-#undef X
-};
-
-const char *event_kind_name(enum event_kind k)
-{
-    return (size_t)k < ARRAY_LEN(kind_names) ? kind_names[k] : "?";
-}
-
-const char *node_state_name(enum node_state s)
-{
-    return (size_t)s < ARRAY_LEN(node_state_names) ? node_state_names[s] : "?";
-}
-
 struct core *core_new(void)
 {
     struct core *c = xcalloc(1, sizeof *c);

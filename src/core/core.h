@@ -1,9 +1,8 @@
 /* core - the scheduler as a deterministic state machine: events in, plans out.
  *
  * No I/O, no clock, no randomness, no log: the same events and the same times give the same plans,
- * in the daemon, in the simulator and in the tests.  A call that fails changes nothing.  A pass
- * decides and takes what it decided; the caller writes the plan down before it acts on it.  Jobs
- * that ended are forgotten.
+ * in daemon, simulator and tests.  A call that fails changes nothing.  A pass takes what
+ * it decided; the caller writes the plan down before acting on it.  Jobs that ended are forgotten.
  */
 #ifndef NS_CORE_CORE_H
 #define NS_CORE_CORE_H

@@ -386,7 +386,8 @@ static void a_limit_blocks_and_wakes(void)
     t.tenant.limit.of[RES_JOBS] = 1;
     small_apply(&s, t);
     uint64_t first = small_gpus(&s, "a", 1), second = small_gpus(&s, "a", 1);
-    CHECK(small_pass(&s) == 1 && small_pass(&s) == 0);
+    CHECK_INT(small_pass(&s), 1);
+    CHECK_INT(small_pass(&s), 0);
     t.tenant.limit.of[RES_JOBS] = 2; /* raised: no job has to end */
     small_apply(&s, t);
     CHECK(small_pass(&s) == 1 && small_started(&s, second));

@@ -1,12 +1,13 @@
 #include "core/demand.h"
 
-#define STEP_MILLI (GPU_MILLI / DEMAND_STEPS)
+#define STEP_MILLI 10u
 #define KINDS_MAX 4096      /* distinct requests remembered */
 #define SEEN_MAX (1u << 17) /* then the old count half, so that it follows the lab's work */
 #define LEARN_GROWTH 4      /* derive anew when a quarter more was seen */
 #define PRICE_EVERY 64      /* prices follow what is free: more often */
 #define GROUPS 4            /* of demand ratios; the lanes of a vec4 */
 #define UNLIMITED 1e6f      /* a CPU or MiB feeds this much when jobs ask for none of it */
+_Static_assert(STEP_MILLI *DEMAND_STEPS == GPU_MILLI, "the steps make up a GPU");
 
 void demand_init(struct demand *d)
 {

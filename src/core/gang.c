@@ -204,8 +204,7 @@ bool gang_find_on(const struct cluster *c, const struct request *r, const uint32
     return find_on(&f, node, n);
 }
 
-/* The switch with the fewest free GPUs that holds the gang; the next when CPU or memory is
- * short. */
+/* The switch with the fewest free GPUs that holds it; the next when CPU or memory is short. */
 static bool find_in_switch(struct fill *f)
 {
     const struct cluster *c = f->c;

@@ -104,8 +104,7 @@ static uint16_t pick_share(const struct kind *k, const struct room *m, uint32_t 
     return best < 0 ? 0 : (uint16_t)(1u << best);
 }
 
-/* The link group with the fewest free GPUs that still holds all; else groups from the fullest
- * down. */
+/* The link group with the fewest free GPUs that holds all; else groups from the fullest down. */
 static uint16_t pick_whole(const struct kind *k, const struct room *m, uint32_t need)
 {
     uint8_t whole[GPUS_PER_NODE_MAX];

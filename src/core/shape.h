@@ -1,5 +1,4 @@
-/* shape - equal requests are one shape: what fits or does not fit is found out once for all of
- * them. */
+/* shape - equal requests are one shape: what fits and what does not is found out once for all. */
 #ifndef NS_CORE_SHAPE_H
 #define NS_CORE_SHAPE_H
 
@@ -28,8 +27,7 @@ uint32_t shapes_ref(struct shapes *s,
                     const struct request *r); /* finds or makes it, counts one more */
 void shapes_unref(struct shapes *s, uint32_t shape);
 
-/* What a job of this shape counts against limits.  share_milli: the part of a GPU that a sharing
- * replica counts as. */
+/* What a job of this shape counts against limits; share_milli: what a sharing replica counts. */
 struct amounts request_amounts(const struct request *r, uint32_t share_milli);
 
 #endif

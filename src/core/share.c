@@ -280,13 +280,13 @@ void share_set_key(struct shares *s, uint32_t share)
 {
     struct share *sh = &s->at[share];
     int64_t present_milli = sh->cost_milli + sh->kept_milli;
+    int64_t above_milli = present_milli + sh->job_milli / 2 - 2 * sh->guarantee_milli;
     sh->below_guarantee = present_milli < sh->guarantee_milli;
     if (sh->below_guarantee)
         sh->key = (double)present_milli / (double)sh->guarantee_milli;
     else
-        sh->key = (sh->past_milli + rounding(s, sh) +
-                   (double)(present_milli + sh->job_milli / 2 - 2 * sh->guarantee_milli)) /
-                  (double)sh->weight_milli;
+        sh->key =
+            (sh->past_milli + rounding(s, sh) + (double)above_milli) / (double)sh->weight_milli;
 }
 
 bool share_before(const void *shares, uint32_t a, uint32_t b)

@@ -1,5 +1,4 @@
-/* share - who is next: tenants as a tree, users as its leaves, each with what it may have, has,
- * had.
+/* share - who is next: tenants as a tree, users as leaves, each with what it may have, has, had.
  *
  * The key of a share is (past + present + job / 2 - 2 × guarantee) / weight, in reference GPUs:
  * `past` is its use averaged with the policy's half-life, `present` what it holds now, `job` what
@@ -86,8 +85,7 @@ int shares_set_tenant(struct shares *s, const struct event_tenant *t, int64_t no
 void shares_charge(struct shares *s, uint32_t leaf, const struct amounts *a, int64_t cost_milli,
                    int sign, int64_t now_ms);
 
-/* Nodes are kept for a job of `leaf` of this cost, or no longer (negative): it counts as
- * present. */
+/* Room is kept for a job of `leaf` of this cost, or no longer (negative): counts as present. */
 void shares_keep(struct shares *s, uint32_t leaf, int64_t cost_milli);
 
 void shares_set_half_life(struct shares *s, int64_t half_life_ms, int64_t now_ms);

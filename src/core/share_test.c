@@ -134,8 +134,8 @@ static void a_tree_that_is_too_deep_is_refused(void)
     AUTO(shares_free) struct shares s = fresh();
     char name[] = "a", parent[] = "";
     make(&s, tenant(name, parent));
-    for (char c = 'b'; c < 'a' + TREE_DEPTH_MAX - 2; c++)
-        make(&s, tenant((char[]){ c, 0 }, (char[]){ (char)(c - 1), 0 }));
+    for (int c = 'b'; c < 'a' + TREE_DEPTH_MAX - 2; c++)
+        make(&s, tenant((char[]){ (char)c, 0 }, (char[]){ (char)(c - 1), 0 }));
     refused(&s, tenant("z", (char[]){ 'a' + TREE_DEPTH_MAX - 3, 0 }),
             "tenant 'z': the tree is deeper than 6 levels");
     uint32_t user = shares_add_user(&s, s.n - 1, STR("u"), 0);

@@ -32,8 +32,7 @@ struct core {
     uint64_t last_job;  /* the largest job id seen */
 };
 
-/* What a job counts against limits now; a new kind of machine may change it for a share by
- * memory. */
+/* What a job counts against limits now; for a share by memory a new kind of node may change it. */
 static inline struct amounts core_amounts(const struct core *c, const struct request *r)
 {
     return request_amounts(r, cluster_most_share_milli(&c->cluster, r));

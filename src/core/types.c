@@ -1,4 +1,4 @@
-#include "core/types.h"
+#include "core/event.h"
 
 #define NAMES(list, fn, type)                                                                      \
     const char *fn(type v)                                                                         \
@@ -12,3 +12,5 @@ NAMES(RESOURCES, resource_name, enum resource)
 NAMES(PRIORITIES, priority_name, enum priority)
 NAMES(SCOPES, scope_name, enum scope)
 NAMES(LAYOUTS, layout_name, enum layout)
+NAMES(EVENT_KINDS, event_kind_name, enum event_kind)
+NAMES(NODE_STATES, node_state_name, enum node_state)

@@ -99,9 +99,10 @@ struct request {
     uint32_t cpu_milli, mem_mib, gpu_mem_mib;
     uint16_t gpus, gpu_milli;
     uint8_t scope, layout, linked; /* linked: a replica's GPUs lie in one link group */
-    uint8_t zero[5];               /* no padding: requests are compared and hashed as bytes */
+    uint8_t zero[9];               /* no padding: requests are compared and hashed as bytes */
 };
-_Static_assert(sizeof(struct request) == 40, "a request has no hidden padding");
+_Static_assert(offsetof(struct request, zero) + 9 == sizeof(struct request),
+               "a request has no hidden padding");
 
 static inline bool request_shares_gpu(const struct request *r)
 {

@@ -1,6 +1,6 @@
 /* The journal: verified, and its reference. */
-#include "core/journal.h"
 #include "core/policy.h"
+#include "journal/journal.h"
 #include "simulate/command.h"
 #include "simulate/journal_trace.h"
 

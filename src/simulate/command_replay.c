@@ -1,6 +1,5 @@
 /* Replays: a made-up lab, a trace, one's own journal; reports as a table, JSON and a page. */
 #include <errno.h>
-#include <stdio.h>
 #include <sys/stat.h>
 
 #include "simulate/command.h"
@@ -11,11 +10,13 @@
 #define POLICIES_MAX 8
 #define PAGE_BYTES_MAX (8u << 20)
 #define JOURNAL_BYTES_MAX (1u << 30)
+#define STARTS_BYTES_MAX (256u << 20)
 
 /* What both commands do with a trace. */
 struct output {
     const char *policy; /* a comma-separated list; the last is the main one */
     const char *html, *journal, *starts;
+    const char *dir; /* made when it is not there; NULL: none */
     bool json;
 };
 
@@ -58,16 +59,37 @@ static int run_policies(struct trace *t, const struct output *o, struct buf *jou
     return out->n ? 0 : err_set(e, ERR_INVALID, "--policy: none is named");
 }
 
-static int write_starts(const char *path, const struct trace *t, const struct outcome *o,
-                        struct err *e)
+static void print_starts(const struct trace *t, const struct outcome *o, struct buf *b)
 {
-    AUTO(buf_free) struct buf b = BUF(256u << 20);
-    buf_addz(&b, "job_id,start_s,end_s\n");
+    buf_addz(b, "job_id,start_s,end_s\n");
     for (uint32_t i = 0; i < t->jobs; i++)
-        buf_printf(&b, "%llu,%lld,%lld\n", (unsigned long long)t->job[i].id,
+        buf_printf(b, "%llu,%lld,%lld\n", (unsigned long long)t->job[i].id,
                    o->start_ms[i] == NEVER ? -1LL : (long long)o->start_ms[i] / 1000,
                    o->end_ms[i] == NEVER ? -1LL : (long long)o->end_ms[i] / 1000);
-    return buf_check(&b, e) < 0 ? -1 : file_write(path, buf_str(&b), e);
+}
+
+static void print_text(const struct trace *t, const struct output *o, const struct runs *r,
+                       struct buf *b)
+{
+    if (o->json) {
+        report_json(&r->report[r->n - 1], b);
+        return;
+    }
+    report_table(r->report, r->n, b);
+    if (t->skipped)
+        buf_printf(b, "\n%u lines of the trace are not jobs that ran; they were left out.\n",
+                   t->skipped);
+    if (o->html)
+        buf_printf(b, "\nThe page with the charts: %s\n", o->html);
+    if (o->journal)
+        buf_printf(b, "The journal: %s\n", o->journal);
+}
+
+static int make_folder(const char *dir, struct err *e)
+{
+    if (dir && mkdir(dir, 0777) < 0 && errno != EEXIST)
+        return err_set(e, ERR_UNAVAILABLE, "--out: cannot make '%s': %s", dir, strerror(errno));
+    return 0;
 }
 
 /* Everything is computed before anything is written: an error leaves no half result behind. */
@@ -75,29 +97,26 @@ static int write_results(const struct trace *t, const struct output *o, const st
                          const struct buf *journal, struct err *e)
 {
     AUTO(buf_free) struct buf page = BUF(PAGE_BYTES_MAX);
+    AUTO(buf_free) struct buf starts = BUF(STARTS_BYTES_MAX);
     AUTO(buf_free) struct buf text = BUF(PAGE_BYTES_MAX);
-    const struct report *main_report = &r->report[r->n - 1];
-    report_page(r->report, r->n, &page);
-    if (o->json)
-        report_json(main_report, &text);
-    else
-        report_table(r->report, r->n, &text);
-    if (o->html && (buf_check(&page, e) < 0 || file_write(o->html, buf_str(&page), e) < 0))
+    const struct {
+        const char *path;
+        const struct buf *b;
+    } files[] = { { o->html, &page }, { o->journal, journal }, { o->starts, &starts } };
+    if (o->html)
+        report_page(r->report, r->n, &page);
+    if (o->starts)
+        print_starts(t, &r->jobs[r->n - 1], &starts);
+    print_text(t, o, r, &text);
+    for (size_t i = 0; i < ARRAY_LEN(files); i++)
+        if (buf_check(files[i].b, e) < 0)
+            return -1;
+    if (make_folder(o->dir, e) < 0)
         return -1;
-    if (o->journal &&
-        (buf_check(journal, e) < 0 || file_write(o->journal, buf_str(journal), e) < 0))
-        return -1;
-    if (o->starts && write_starts(o->starts, t, &r->jobs[r->n - 1], e) < 0)
-        return -1;
-    if (command_print(&text, e) < 0)
-        return -1;
-    if (!o->json && t->skipped)
-        printf("\n%u lines of the trace are not jobs that ran; they were left out.\n", t->skipped);
-    if (!o->json && o->html)
-        printf("\nThe page with the charts: %s\n", o->html);
-    if (!o->json && o->journal)
-        printf("The journal: %s\n", o->journal);
-    return 0;
+    for (size_t i = 0; i < ARRAY_LEN(files); i++)
+        if (files[i].path && file_write(files[i].path, buf_str(files[i].b), e) < 0)
+            return -1;
+    return command_print(&text, e);
 }
 
 static int replay_and_report(struct trace *t, const struct output *o, struct err *e)
@@ -210,7 +229,6 @@ const struct command command_replay = {
 
 struct lab_args {
     uint64_t seed, days;
-    const char *dir;
     struct output out;
 };
 
@@ -218,7 +236,7 @@ static const struct opt lab_opts[] = {
     { "seed", OPT_NUMBER, offsetof(struct lab_args, seed), "S", "another seed, another week", 0,
       UINT32_MAX },
     { "days", OPT_NUMBER, offsetof(struct lab_args, days), "D", "how long", 1, 365 },
-    { "out", OPT_TEXT, offsetof(struct lab_args, dir), "DIR",
+    { "out", OPT_TEXT, offsetof(struct lab_args, out.dir), "DIR",
       "writes DIR/report.html and DIR/lab.journal", 0, 0 },
     OUTPUT_OPTS(lab_args),
 };
@@ -230,12 +248,9 @@ static int run_lab(int argc, char *const *argv, struct err *e)
     if (opts_parse(lab_opts, ARRAY_LEN(lab_opts), argc, argv, &a, e) < 0 ||
         trace_make_lab(a.seed, (uint32_t)a.days, &t, e) < 0)
         return -1;
-    if (a.dir) {
-        if (mkdir(a.dir, 0777) < 0 && errno != EEXIST)
-            return err_set(e, ERR_UNAVAILABLE, "--out: cannot make '%s': %s", a.dir,
-                           strerror(errno));
-        a.out.html = arena_printf(&t.arena, "%s/report.html", a.dir);
-        a.out.journal = arena_printf(&t.arena, "%s/lab.journal", a.dir);
+    if (a.out.dir) {
+        a.out.html = arena_printf(&t.arena, "%s/report.html", a.out.dir);
+        a.out.journal = arena_printf(&t.arena, "%s/lab.journal", a.out.dir);
     }
     return replay_and_report(&t, &a.out, e);
 }

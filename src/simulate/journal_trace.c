@@ -1,10 +1,9 @@
 /* Our own journal as a trace, and the proof that replaying it decides the same. */
 #include "simulate/journal_trace.h"
-#include "simulate/journal_trace.h"
 
 #include "base/map.h"
 #include "core/core.h"
-#include "core/journal.h"
+#include "journal/journal.h"
 #include "sys/file.h"
 
 #define JOURNAL_BYTES_MAX (1u << 30)
@@ -17,11 +16,14 @@ static int for_each_event(const char *file, struct str text, event_fn fn, void *
     AUTO(arena_free) struct arena a = { 0 };
     struct str line;
     unsigned long number = 1;
-    if (!str_next_line(&text, &line) || journal_read_header(line, e) < 0) {
-        if (line.n == 0)
-            err_set(e, ERR_INVALID, "the journal is empty");
+    if (!str_next_line(&text, &line)) {
+        err_set(e, ERR_INVALID, "the journal is empty");
+        err_hint(e, "its first line is {\"journal\":\"nightshift\",\"version\":%d}",
+                 JOURNAL_VERSION);
         return err_wrap(e, "%s:1", file);
     }
+    if (journal_read_header(line, e) < 0)
+        return err_wrap(e, "%s:1", file);
     while (str_next_line(&text, &line)) {
         struct event ev;
         number++;
@@ -32,6 +34,84 @@ static int for_each_event(const char *file, struct str text, event_fn fn, void *
             return err_wrap(e, "%s:%lu", file, number);
     }
     return 0;
+}
+
+/* ---- events that do not make sense together ---- */
+
+/* What the core says about a job's request begins with the name a person gives the field. */
+static const struct {
+    const char *begins, *field;
+} request_fields[] = {
+    { "replicas:", "replicas" },
+    { "gpus", "gpus" },
+    { "gpu_share:", "gpu_milli" },
+    { "gpu_mem:", "gpu_mem_mib" },
+    { "cpus:", "cpu_milli" },
+    { "mem:", "mem_mib" },
+    { "placement:", "layout" },
+    { "user:", "user" },
+    { "tenant:", "tenant" },
+    { "priority:", "priority" },
+    { "no node has a GPU", "models" },
+    { "the job asks for", "tenant" },
+    { "job id", "job" },
+};
+
+static const char *wrong_submit_field(const struct err *e)
+{
+    for (size_t i = 0; i < ARRAY_LEN(request_fields); i++)
+        if (strncmp(e->msg, request_fields[i].begins, strlen(request_fields[i].begins)) == 0)
+            return request_fields[i].field;
+    return "replicas";
+}
+
+static const char *wrong_tenant_field(const struct event_tenant *t)
+{
+    if (t->name.n == 0 || t->name.n > NAME_MAX_BYTES)
+        return "name";
+    if (t->weight_milli == 0)
+        return "weight_milli";
+    return t->guarantee_milli > INT64_MAX / 4 ? "guarantee_milli" : "parent";
+}
+
+static const char *wrong_node_field(const struct event_node *n, const struct err *e)
+{
+    if (n->gpus > GPUS_PER_NODE_MAX)
+        return "gpus";
+    if (n->gpus && n->model.n == 0)
+        return "model";
+    if (e->code == ERR_CONFLICT || n->name.n == 0 || n->name.n > NAME_MAX_BYTES)
+        return "name";
+    return e->code == ERR_TOO_LARGE ? "model" : "links";
+}
+
+static const char *wrong_field(const struct event *ev, const struct err *e)
+{
+    switch (ev->kind) {
+    case EVENT_TENANT: return wrong_tenant_field(&ev->tenant);
+    case EVENT_NODE: return wrong_node_field(&ev->node, e);
+    case EVENT_SUBMIT: return wrong_submit_field(e);
+    case EVENT_JOB: return e->code == ERR_NOT_FOUND ? "job" : "what";
+    case EVENT_PLACE: return e->code == ERR_NOT_FOUND ? "job" : "slots";
+    case EVENT_USER: return e->code == ERR_NOT_FOUND ? "tenant" : "user";
+    case EVENT_NODE_STATE:
+    case EVENT_MODEL: return "name";
+    case EVENT_POLICY:
+    case EVENT_PASS:
+    case EVENT_KIND_COUNT: break;
+    }
+    return "ev";
+}
+
+/* To a running core an event that does not fit is a conflict or an unknown name; in a file it is
+ * bad input. */
+static int tell(struct core *c, const struct event *ev, struct err *e)
+{
+    if (core_apply(c, ev, e) == 0)
+        return 0;
+    err_wrap(e, "field '%s'", wrong_field(ev, e));
+    e->code = ERR_INVALID;
+    return -1;
 }
 
 /* ---- verify ---- */
@@ -73,7 +153,7 @@ static int verify_event(void *self, const struct event *ev, struct err *e)
     if (missing_decision(v, e) < 0)
         return -1;
     if (ev->kind != EVENT_PASS)
-        return core_apply(v->core, ev, e);
+        return tell(v->core, ev, e);
     v->out->passes++;
     arena_reset(&v->arena);
     core_pass(v->core, ev->t_ms, &v->arena, &v->plan);
@@ -161,9 +241,8 @@ static void read_tenant(struct reading *r, const struct event_tenant *t)
     };
 }
 
-static void read_submit(struct reading *r, const struct event *ev)
+static void read_submit(struct reading *r, const struct event_submit *s)
 {
-    const struct event_submit *s = &ev->submit;
     map_set(&r->job_by_id, s->id.v, r->t.jobs);
     if (r->t.jobs == r->since_cap) {
         r->since_cap = r->since_cap ? r->since_cap * 2 : 64;
@@ -173,7 +252,7 @@ static void read_submit(struct reading *r, const struct event *ev)
     vec_grow(r->t.job, r->t.jobs, r->job_cap);
     r->t.job[r->t.jobs++] = (struct trace_job){
         .id = s->id.v,
-        .submit_ms = ev->t_ms,
+        .submit_ms = r->last_ms,
         .tenant = names_find(&r->tenants, s->tenant),
         .user = keep(r, s->user),
         .models = keep(r, s->models),
@@ -203,20 +282,40 @@ static void read_job(struct reading *r, uint64_t id, enum job_event what, int64_
     }
 }
 
+/* A trace's names are C strings. */
+static int check_name(struct str s, const char *field, struct err *e)
+{
+    if (s.n == 0 || !memchr(s.p, 0, s.n))
+        return 0;
+    return err_set(e, ERR_INVALID, "field '%s': a name with a zero byte", field);
+}
+
+static int check_names(const struct event *ev, struct err *e)
+{
+    if (ev->kind == EVENT_TENANT)
+        return check_name(ev->tenant.name, "name", e);
+    if (ev->kind == EVENT_NODE)
+        return check_name(ev->node.name, "name", e) < 0 ? -1
+                                                        : check_name(ev->node.model, "model", e);
+    if (ev->kind == EVENT_SUBMIT)
+        return check_name(ev->submit.user, "user", e);
+    return 0;
+}
+
 static int read_event(void *self, const struct event *ev, struct err *e)
 {
     struct reading *r = self;
-    if (core_apply(r->core, ev, e) < 0)
+    if (check_names(ev, e) < 0 || tell(r->core, ev, e) < 0)
         return -1;
-    r->last_ms = MAX(r->last_ms, ev->t_ms);
+    r->last_ms = MAX(r->last_ms, ev->t_ms); /* a clock that was set back does not undo the past */
     if (ev->kind == EVENT_NODE)
         read_node(r, &ev->node);
     else if (ev->kind == EVENT_TENANT)
         read_tenant(r, &ev->tenant);
     else if (ev->kind == EVENT_SUBMIT)
-        read_submit(r, ev);
+        read_submit(r, &ev->submit);
     else if (ev->kind == EVENT_JOB)
-        read_job(r, ev->job.id.v, ev->job.what, ev->t_ms);
+        read_job(r, ev->job.id.v, ev->job.what, r->last_ms);
     return 0;
 }
 

@@ -18,6 +18,13 @@ int command_print(const struct buf *b, struct err *e)
     return 0;
 }
 
+static int print_version(struct err *e)
+{
+    AUTO(buf_free) struct buf b = BUF(256);
+    buf_addz(&b, "nightshift-sim " NS_VERSION "\n");
+    return command_print(&b, e);
+}
+
 static int print_help(struct err *e)
 {
     AUTO(buf_free) struct buf b = BUF(1u << 16);
@@ -55,16 +62,14 @@ static int run(int argc, char *const *argv, struct err *e)
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0)
         return print_help(e);
     if (strcmp(argv[1], "--version") == 0)
-        return puts("nightshift-sim " NS_VERSION) < 0 ? -1 : 0;
+        return print_version(e);
     for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
         if (strcmp(argv[1], commands[i]->name) != 0)
             continue;
         for (int a = 2; a < argc; a++)
             if (strcmp(argv[a], "--help") == 0)
                 return print_command_help(commands[i], e);
-        if (commands[i]->run(argc - 2, argv + 2, e) == 0)
-            return 0;
-        return -1;
+        return commands[i]->run(argc - 2, argv + 2, e);
     }
     return unknown_command(argv[1], e);
 }

@@ -23,30 +23,48 @@ static uint32_t first_node(const struct cell *ce)
     return ce->node[ce->n - 1];
 }
 
+struct best {
+    uint32_t cell, node; /* cell NONE: none yet */
+    int score;
+};
+
+struct search {
+    struct cluster *c;
+    const struct request *r;
+    cell_score score;
+    void *self;
+    struct best best;
+};
+
+static bool is_better(const struct best *a, const struct best *b)
+{
+    return b->cell == NONE || a->score > b->score || (a->score == b->score && a->node < b->node);
+}
+
+static void search_row(struct search *s, const struct kind *k, const struct row *row)
+{
+    for (uint32_t i = 0; i < row->n; i++) {
+        const struct cell *ce = &s->c->cell[row->at[i].cell];
+        if (!cell_fits(k, ce, s->r))
+            continue;
+        struct best one = { row->at[i].cell, first_node(ce), 0 };
+        one.score = s->score(s->self, k, one.cell, ce, s->r);
+        if (is_better(&one, &s->best))
+            s->best = one;
+    }
+}
+
 uint32_t packer_best_cell(struct cluster *c, const struct request *r, cell_score score, void *self)
 {
-    uint32_t best = NONE;
-    int best_score = 0;
+    struct search s = { c, r, score, self, { .cell = NONE } };
     for (uint32_t i = 0; i < c->kinds; i++) {
         const struct kind *k = &c->kind[i];
         if (!kind_allows(k, r))
             continue;
         for (uint32_t w = first_row(k, r); w < ROWS; w++)
-            for (uint32_t j = 0; j < k->row[w].n; j++) {
-                uint32_t cell = k->row[w].at[j].cell;
-                const struct cell *ce = &c->cell[cell];
-                if (!cell_fits(k, ce, r))
-                    continue;
-                int s = score(self, k, cell, ce, r);
-                if (best != NONE &&
-                    (s < best_score ||
-                     (s == best_score && first_node(ce) > first_node(&c->cell[best]))))
-                    continue;
-                best = cell;
-                best_score = s;
-            }
+            search_row(&s, k, &k->row[w]);
     }
-    return best;
+    return s.best.cell;
 }
 
 /* ---- best fit: what is left of CPUs and GPUs, half and half; in whole percent of a large node ---- */

@@ -8,17 +8,6 @@
 #include "sys/clock.h"
 #include "sys/progress.h"
 
-struct pods {
-    struct request *request;
-    uint32_t n;
-};
-
-static uint16_t models_of(const struct cluster *c, const char *spec, uint64_t *out)
-{
-    struct err ignored;
-    return spec[0] && cluster_parse_models(c, str_of(spec), out, &ignored) < 0;
-}
-
 /* A pod as a request.  Models that no node has leave it without a node, as in the protocol. */
 static struct request pod_request(const struct cluster *c, const struct openb_pod *p)
 {
@@ -29,7 +18,8 @@ static struct request pod_request(const struct cluster *c, const struct openb_po
         r.gpu_milli = (uint16_t)p->gpu_milli;
     else
         r.gpus = (uint16_t)p->num_gpu;
-    if (models_of(c, p->spec, &r.models))
+    struct err ignored;
+    if (p->spec[0] && cluster_parse_models(c, str_of(p->spec), &r.models, &ignored) < 0)
         r.models = UINT64_C(1) << (MODELS_MAX - 1);
     return r;
 }
@@ -74,7 +64,7 @@ static void curve_read(const struct curve *c, double out[PACKING_PERCENT_MAX])
     for (int a = 0; a < PACKING_PERCENT_MAX; a++) {
         double sum = c->sum[a];
         uint32_t n = c->n[a];
-        for (int near = a - 1; n == 0 && c->n[a] == 0 && near <= a + 1; near += 2)
+        for (int near = a - 1; c->n[a] == 0 && near <= a + 1; near += 2)
             if (near >= 0 && near < PACKING_PERCENT_MAX) {
                 sum += c->sum[near];
                 n += c->n[near];

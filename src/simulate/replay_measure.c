@@ -148,11 +148,10 @@ static int by_value(const void *pa, const void *pb)
     return a < b ? -1 : a > b;
 }
 
-/* Nearest rank, as the published figures are. */
-static double quantile(const double *sorted, uint64_t n, double q)
+/* Nearest rank: the least value that so many percent of them are not above. */
+static double quantile(const double *sorted, uint64_t n, unsigned percent)
 {
-    uint64_t i = (uint64_t)(q * (double)n);
-    return n ? sorted[MIN(i, n - 1)] : 0;
+    return n ? sorted[(n * percent + 99) / 100 - 1] : 0;
 }
 
 static void measure_waits(struct trace *t, const struct outcome *o, struct report *r)
@@ -174,9 +173,9 @@ static void measure_waits(struct trace *t, const struct outcome *o, struct repor
     qsort(queue, n, sizeof *queue, by_value);
     r->avg_queue_s /= n ? (double)n : 1;
     r->avg_jct_s /= n ? (double)n : 1;
-    r->p50_queue_s = quantile(queue, n, 0.5);
-    r->p90_queue_s = quantile(queue, n, 0.9);
-    r->p99_queue_s = quantile(queue, n, 0.99);
+    r->p50_queue_s = quantile(queue, n, 50);
+    r->p90_queue_s = quantile(queue, n, 90);
+    r->p99_queue_s = quantile(queue, n, 99);
     r->max_queue_s = n ? queue[n - 1] : 0;
     r->started_at_once = n ? at_once / (double)n : 0;
 }
@@ -198,7 +197,7 @@ static void measure_tenant(struct trace *t, const struct outcome *o, uint32_t te
     out->jobs = n;
     out->avg_queue_s /= n ? (double)n : 1;
     out->avg_jct_s /= n ? (double)n : 1;
-    out->p99_queue_s = quantile(queue, n, 0.99);
+    out->p99_queue_s = quantile(queue, n, 99);
 }
 
 static void measure_series(struct trace *t, const struct outcome *o, const struct axis *x,
@@ -215,6 +214,23 @@ static void measure_series(struct trace *t, const struct outcome *o, const struc
         series_add(x, r->used, o->start_ms[i], o->end_ms[i], gpus);
         series_add(x, r->tenant[j->tenant].held, o->start_ms[i], o->end_ms[i], gpus);
     }
+}
+
+/* A tenant that only groups others has no row of its own: what it is entitled to is theirs. */
+static void leave_out_groups(const struct trace *t, struct report *r)
+{
+    AUTO(free_p) bool *keep = xcalloc(t->tenants + 1, sizeof *keep);
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < t->jobs; i++)
+        keep[t->job[i].tenant] = true;
+    for (uint32_t i = 0; i < t->tenants; i++) {
+        bool groups = false;
+        for (uint32_t k = i + 1; k < t->tenants && !keep[i] && !groups; k++)
+            groups = strcmp(t->tenant[k].parent, t->tenant[i].name) == 0;
+        if (!groups)
+            r->tenant[kept++] = r->tenant[i];
+    }
+    r->tenants = kept;
 }
 
 void replay_measure(struct trace *t, const struct outcome *o, struct report *out)
@@ -248,6 +264,7 @@ void replay_measure(struct trace *t, const struct outcome *o, struct report *out
     measure_waits(t, o, &r);
     measure_series(t, o, &x, demand, &r);
     entitle_all(t, &x, demand, r.gpus, &r);
+    leave_out_groups(t, &r);
     for (uint32_t p = 0; p < x.points && r.gpus > 0; p++)
         r.utilisation += (double)r.used[p] / r.gpus / x.points;
     *out = r;

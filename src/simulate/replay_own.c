@@ -1,7 +1,7 @@
 /* A replay under the product's own core: the events it would get, the plans it makes. */
 #include "base/heap.h"
 #include "core/core.h"
-#include "core/journal.h"
+#include "journal/journal.h"
 #include "simulate/replay.h"
 #include "sys/progress.h"
 

@@ -136,12 +136,18 @@ static uint32_t consolidate_one(const struct reference *r, const struct request 
     return 0;
 }
 
+/* Whole nodes are slots of another size than the replicas: right only where GPUs are all it asks for. */
+static bool may_consolidate_gang(const struct reference *r, const struct request *q)
+{
+    return r->consolidate && r->c.kinds == 1 && q->replicas > 1 && q->layout == LAYOUT_FEWEST &&
+           q->gpus && !q->linked && q->scope == SCOPE_ANY && !q->cpu_milli && !q->mem_mib;
+}
+
 /* How many slots the job got; 0: no place. */
 static uint32_t find(struct reference *r, uint32_t i, struct slot *out)
 {
     const struct request *q = &r->request[i];
-    if (r->consolidate && q->replicas > 1 && q->layout == LAYOUT_FEWEST && q->gpus &&
-        r->c.kinds == 1)
+    if (may_consolidate_gang(r, q))
         return consolidate_gang(r, job_of(r, i), out);
     if (q->replicas > 1)
         return gang_find(&r->c, q, &r->scratch, out) ? q->replicas : 0;

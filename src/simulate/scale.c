@@ -27,6 +27,7 @@ struct bench {
     uint64_t last_job;
     uint64_t *running;
     size_t runs, run_cap;
+    uint32_t gang_max; /* replicas of a whole node that the nodes of one model hold */
     char tenant[TENANTS][16];
 };
 
@@ -44,6 +45,7 @@ static int apply(struct bench *b, const struct event *ev, struct err *e)
 
 static int build(struct bench *b, uint32_t nodes, struct err *e)
 {
+    b->gang_max = MAX(nodes / (uint32_t)ARRAY_LEN(models), 1u);
     for (uint32_t t = 0; t < TENANTS; t++) {
         struct event ev = { .kind = EVENT_TENANT };
         snprintf(b->tenant[t], sizeof b->tenant[t], "tenant%u", t);
@@ -90,7 +92,7 @@ static struct event make_job(struct bench *b)
         q.cpu_milli = cpu * 500;
         q.mem_mib = mem * 512;
     } else {
-        q.replicas = sort == 2 ? rng_between(r, 2, 8) : 1;
+        q.replicas = sort == 2 ? MIN(rng_between(r, 2, 8), b->gang_max) : 1;
         q.gpus = (uint16_t)(sort == 2 ? GPUS : 1u << rng_below(r, 4));
         q.cpu_milli = cpu * 1000 * q.gpus;
         q.mem_mib = mem * 1024 * q.gpus;
@@ -181,7 +183,7 @@ static int measure_changes(struct bench *b, bool submit, double *out_mean_ms, do
         struct plan p;
         struct event ev = make_job(b);
         int64_t begin = clock_mono_ns();
-        int rc = submit ? apply(b, &ev, e) : end_one(b, e);
+        int rc = submit || b->runs == 0 ? apply(b, &ev, e) : end_one(b, e);
         arena_reset(&b->arena);
         core_pass(b->core, (int64_t)b->last_job, &b->arena, &p);
         ms[i] = (double)(clock_mono_ns() - begin) / 1e6;

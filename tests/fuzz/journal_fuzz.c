@@ -1,7 +1,7 @@
 /* Any bytes as the lines of a journal: what reads is written and read again, the same byte for byte,
  * and a core that is told all of it keeps its sums. */
 #include "core/core.h"
-#include "core/journal.h"
+#include "journal/journal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

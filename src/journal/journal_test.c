@@ -1,4 +1,4 @@
-#include "core/journal.h"
+#include "journal/journal.h"
 
 #include "core/policy.h"
 #include "tests/lib/test.h"

@@ -1,4 +1,4 @@
-#include "core/journal.h"
+#include "journal/journal.h"
 
 #include "base/json.h"
 #include "core/policy.h"
@@ -16,6 +16,26 @@ enum field_type {
     F_AMOUNTS,
     F_LINKS,
     F_SLOTS
+};
+
+/* A plain number has so many bytes and is at most `max`; `word` is for the reference. */
+static const struct {
+    uint8_t bytes;
+    uint64_t max;
+    const char *word;
+} types[] = {
+    [F_STR] = { 0, 0, "text" },
+    [F_U8] = { 1, 1, "0 or 1" },
+    [F_U16] = { 2, UINT16_MAX, "number" },
+    [F_U32] = { 4, UINT32_MAX, "number" },
+    [F_U64] = { 8, INT64_MAX, "number" },
+    [F_I64] = { 0, 0, "number" },
+    [F_BOOL] = { 1, 1, "true/false" },
+    [F_ENUM8] = { 1, 0, "word" },
+    [F_ENUM] = { 4, 0, "word" },
+    [F_AMOUNTS] = { 0, 0, "object" },
+    [F_LINKS] = { 0, 0, "list" },
+    [F_SLOTS] = { 0, 0, "list" },
 };
 
 /* Names of an enumeration by number, NULL past the last. */
@@ -137,13 +157,14 @@ static void write_amounts(struct json_out *w, const char *key, const struct amou
 
 static void write_links(struct json_out *w, const char *key, const struct event_node *n)
 {
+    uint32_t gpus = MIN(n->gpus, (uint32_t)GPUS_PER_NODE_MAX); /* more are refused elsewhere */
     bool any = false;
-    for (uint32_t g = 0; g < n->gpus; g++)
+    for (uint32_t g = 0; g < gpus; g++)
         any = any || n->link[g];
     if (!any)
         return;
     json_begin(w, key, '[');
-    for (uint32_t g = 0; g < n->gpus; g++)
+    for (uint32_t g = 0; g < gpus; g++)
         json_put_u64(w, NULL, n->link[g]);
     json_end(w, ']');
 }
@@ -163,19 +184,11 @@ static void write_slots(struct json_out *w, const char *key, const struct event_
 
 static uint64_t load(const struct field *f, const void *p)
 {
-    switch (f->type) {
-    case F_U8:
-    case F_ENUM8: return *(const uint8_t *)p;
-    case F_BOOL: return *(const bool *)p;
-    case F_U16: return *(const uint16_t *)p;
-    case F_U32:
-    case F_ENUM: return *(const uint32_t *)p;
-    case F_U64: return *(const uint64_t *)p;
-    case F_STR:
-    case F_I64:
-    case F_AMOUNTS:
-    case F_LINKS:
-    case F_SLOTS: break;
+    switch (types[f->type].bytes) {
+    case 1: return *(const uint8_t *)p;
+    case 2: return *(const uint16_t *)p;
+    case 4: return *(const uint32_t *)p;
+    case 8: return *(const uint64_t *)p;
     }
     return 0;
 }
@@ -235,13 +248,15 @@ void journal_write(const struct event *ev, struct buf *out)
 
 static int read_amounts(const struct json *obj, const char *key, struct amounts *out, struct err *e)
 {
-    const char *keys[RES_COUNT];
+    static const char *const keys[] = {
+#define X(id, name) name,
+        RESOURCES(X)
+#undef X
+    };
     const struct json *o = json_find(obj, key);
     *out = AMOUNTS_NO_LIMIT;
     if (!o)
         return 0;
-    for (int r = 0; r < RES_COUNT; r++)
-        keys[r] = resource_name((enum resource)r);
     if (!json_is_object(o))
         return err_set(e, ERR_INVALID, "field '%s': an object is needed", key);
     if (json_only(o, keys, RES_COUNT, e) < 0)
@@ -276,7 +291,7 @@ static int read_slot(const struct json *v, struct slot *out, struct err *e)
     size_t i = 0;
     if (!json_is_array(v) || json_len(v) != 3)
         return err_set(e, ERR_INVALID, "a slot is [node, GPU mask, thousandths]");
-    for (const struct json *n = json_first(v); n; n = json_next(v, n), i++)
+    for (const struct json *n = json_first(v); n && i < 3; n = json_next(v, n), i++)
         if (json_as_u64(n, max[i], &x[i], e) < 0)
             return -1;
     *out = (struct slot){ (uint32_t)x[0], (uint16_t)x[1], (uint16_t)x[2] };
@@ -315,40 +330,13 @@ static int read_enum(const struct json *obj, const struct field *f, uint32_t *ou
     return err_hint(e, "the first of the known ones is '%s'", f->names(0));
 }
 
-static uint64_t type_max(enum field_type t)
-{
-    switch (t) {
-    case F_U8: return 1;
-    case F_U16: return UINT16_MAX;
-    case F_U32: return UINT32_MAX;
-    case F_U64: return INT64_MAX;
-    case F_STR:
-    case F_I64:
-    case F_BOOL:
-    case F_ENUM8:
-    case F_ENUM:
-    case F_AMOUNTS:
-    case F_LINKS:
-    case F_SLOTS: break;
-    }
-    return 0;
-}
-
 static void store(const struct field *f, void *p, uint64_t v)
 {
-    switch (f->type) {
-    case F_U8:
-    case F_ENUM8: *(uint8_t *)p = (uint8_t)v; break;
-    case F_U16: *(uint16_t *)p = (uint16_t)v; break;
-    case F_U32:
-    case F_ENUM: *(uint32_t *)p = (uint32_t)v; break;
-    case F_U64: *(uint64_t *)p = v; break;
-    case F_STR:
-    case F_I64:
-    case F_BOOL:
-    case F_AMOUNTS:
-    case F_LINKS:
-    case F_SLOTS: break;
+    switch (types[f->type].bytes) {
+    case 1: *(uint8_t *)p = (uint8_t)v; break;
+    case 2: *(uint16_t *)p = (uint16_t)v; break;
+    case 4: *(uint32_t *)p = (uint32_t)v; break;
+    case 8: *(uint64_t *)p = v; break;
     }
 }
 
@@ -387,8 +375,8 @@ static int read_field(const struct json *obj, const struct field *f, struct aren
     case F_U16:
     case F_U32:
     case F_U64:
-        if ((f->needed ? json_need_u64(obj, f->key, type_max(f->type), &v, e)
-                       : json_get_u64(obj, f->key, type_max(f->type), &v, e)) < 0)
+        if ((f->needed ? json_need_u64(obj, f->key, types[f->type].max, &v, e)
+                       : json_get_u64(obj, f->key, types[f->type].max, &v, e)) < 0)
             return -1;
         break;
     }
@@ -464,11 +452,6 @@ int journal_read_header(struct str line, struct err *e)
 
 void journal_print_reference(struct buf *out)
 {
-    static const char *const types[] = {
-        [F_STR] = "text",   [F_U8] = "0 or 1",      [F_U16] = "number",      [F_U32] = "number",
-        [F_U64] = "number", [F_I64] = "number",     [F_BOOL] = "true/false", [F_ENUM8] = "word",
-        [F_ENUM] = "word",  [F_AMOUNTS] = "object", [F_LINKS] = "list",      [F_SLOTS] = "list",
-    };
     for (uint32_t k = 0; k < EVENT_KIND_COUNT; k++) {
         buf_printf(out, "\n### `%s`\n\n", names_kind(k));
         bool any = false;
@@ -479,8 +462,8 @@ void journal_print_reference(struct buf *out)
             if (!any)
                 buf_addz(out, "| field | value | needed | |\n|---|---|---|---|\n");
             any = true;
-            buf_printf(out, "| `%s` | %s | %s | %s", f->key, types[f->type], f->needed ? "yes" : "",
-                       f->help);
+            buf_printf(out, "| `%s` | %s | %s | %s", f->key, types[f->type].word,
+                       f->needed ? "yes" : "", f->help);
             for (uint32_t n = 0; f->names && f->names(n); n++)
                 buf_printf(out, "%s`%s`", n ? ", " : (f->help[0] ? ": " : ""), f->names(n));
             buf_addz(out, " |\n");

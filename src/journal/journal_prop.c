@@ -1,0 +1,117 @@
+/* Replaying the journal of a generated world: the same decisions, the same state. */
+#include "core/core.h"
+#include "journal/journal.h"
+#include "tests/lib/test.h"
+#include "tests/lib/world.h"
+
+#define SEEDS 100
+#define STEPS 250
+
+static void build(struct world *w, struct core *c, struct buf *journal)
+{
+    struct event ev[64];
+    struct err e;
+    size_t n = world_build(w, ev, ARRAY_LEN(ev));
+    for (size_t i = 0; i < n; i++) {
+        CHECK(core_apply(c, &ev[i], &e) == 0);
+        journal_write(&ev[i], journal);
+    }
+}
+
+/* Writes what happened and what was decided. */
+static void record(struct world *w, struct core *c, struct buf *journal)
+{
+    AUTO(arena_free) struct arena a = { 0 };
+    struct err e;
+    struct plan p;
+    build(w, c, journal);
+    for (int step = 0; step < STEPS; step++) {
+        struct event ev = world_event(w);
+        if (core_apply(c, &ev, &e) == 0) {
+            world_accepted(w, &ev);
+            journal_write(&ev, journal);
+        }
+        core_pass(c, w->now_ms, &a, &p);
+        journal_write(&(struct event){ .t_ms = w->now_ms, .kind = EVENT_PASS }, journal);
+        for (size_t i = 0; i < p.n; i++) {
+            struct event place = { .t_ms = w->now_ms, .kind = EVENT_PLACE };
+            place.place = (struct event_place){ p.action[i].job, p.action[i].slots, p.action[i].n };
+            journal_write(&place, journal);
+        }
+        arena_reset(&a);
+    }
+}
+
+/* verify: makes each pass again and compares; else the recorded decisions are applied. */
+static bool replay(struct str text, bool verify, struct core *c)
+{
+    AUTO(arena_free) struct arena a = { 0 };
+    AUTO(arena_free) struct arena pass_arena = { 0 };
+    struct plan p = { 0 };
+    size_t at = 0;
+    struct str line;
+    struct err e;
+    while (str_next_line(&text, &line)) {
+        struct event ev;
+        if (journal_read(line, &a, &ev, &e) < 0)
+            return false;
+        if (verify && ev.kind == EVENT_PASS) {
+            arena_reset(&pass_arena);
+            core_pass(c, ev.t_ms, &pass_arena, &p);
+            at = 0;
+        } else if (verify && ev.kind == EVENT_PLACE) {
+            const struct action *act = &p.action[at++];
+            if (at > p.n || act->job.v != ev.place.id.v || act->n != ev.place.n ||
+                memcmp(act->slots, ev.place.slots, act->n * sizeof(struct slot)) != 0)
+                return false;
+        } else if (core_apply(c, &ev, &e) < 0) {
+            return false;
+        }
+        arena_reset(&a);
+    }
+    return true;
+}
+
+static bool same_state(const struct core *a, const struct core *b, const struct world *w)
+{
+    struct share_view x, y;
+    for (uint32_t i = 0; core_share(a, (share_id){ i }, w->now_ms, &x); i++)
+        if (!core_share(b, (share_id){ i }, w->now_ms, &y) || strcmp(x.name, y.name) != 0 ||
+            memcmp(&x.used, &y.used, sizeof x.used) != 0 || x.waiting != y.waiting ||
+            x.past_milli < y.past_milli || x.past_milli > y.past_milli)
+            return false;
+    for (size_t i = 0; i < w->lives; i++) {
+        struct job_view j, k;
+        bool has = core_job(a, (job_id){ w->live[i] }, &j);
+        if (has != core_job(b, (job_id){ w->live[i] }, &k))
+            return false;
+        if (has && (j.state != k.state || j.n != k.n ||
+                    (j.n && memcmp(j.slots, k.slots, j.n * sizeof *j.slots) != 0)))
+            return false;
+    }
+    return true;
+}
+
+static void a_replayed_journal_equals_the_live_run(void)
+{
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        AUTO(core_free_p) struct core *live = core_new();
+        AUTO(core_free_p) struct core *verified = core_new();
+        AUTO(core_free_p) struct core *restored = core_new();
+        AUTO(buf_free) struct buf journal = BUF(64u << 20);
+        AUTO(world_free) struct world w;
+        struct err e;
+        world_init(&w, seed);
+        record(&w, live, &journal);
+        CHECK_AT(seed, buf_check(&journal, &e) == 0);
+        CHECK_AT(seed, replay(buf_str(&journal), true, verified));
+        CHECK_AT(seed, same_state(live, verified, &w));
+        CHECK_AT(seed, replay(buf_str(&journal), false, restored));
+        CHECK_AT(seed, same_state(live, restored, &w));
+    }
+}
+
+static const struct test tests[] = {
+    { "a replayed journal equals the live run", a_replayed_journal_equals_the_live_run },
+};
+TEST_MAIN(tests)
