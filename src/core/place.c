@@ -14,26 +14,27 @@ struct search {
     float price;        /* of that on this model */
     bool every;         /* looks at every cell */
     bool left_out;      /* cells of a long row were not looked at */
-    float least_share;  /* the least of `gain`; 0 for whole GPUs */
-    float gain[DEMAND_STEPS + 1];
-    uint32_t gain_milli, gain_model; /* what gain was made for */
-    float best_cost;                 /* infinite: nothing fits so far */
+    float gain[DEMAND_STEPS + 1], least_gain[DEMAND_STEPS + 1]; /* of a share; see fill_gain */
+    uint32_t gain_milli, gain_model;                            /* what gain was made for */
+    float best_cost;                                            /* infinite: nothing fits so far */
     uint32_t best_cell;
     uint8_t best_gpu; /* for a share: which of the cell's GPUs */
 };
 
-/* What a share of `milli` does to the waste of a GPU, by how much of that is free. */
+/* What a share of `milli` does to the waste of a GPU, by how much of that is free; and the best of
+ * all GPUs with no more free than that. */
 static void fill_gain(struct search *s)
 {
     const float *waste = s->d->waste[s->k->model];
     uint32_t take = (s->milli * DEMAND_STEPS + GPU_MILLI - 1) / GPU_MILLI;
+    float least = INFINITE;
     s->gain_milli = s->milli;
     s->gain_model = s->k->model;
-    s->least_share = INFINITE;
     for (uint32_t f = 0; f <= DEMAND_STEPS; f++) {
         s->gain[f] = waste[f > take ? f - take : 0] - waste[f];
-        if (f + 1 >= take)
-            s->least_share = MIN(s->least_share, s->gain[f]);
+        if (f + 1 >= take) /* a step holds parts a little larger, too */
+            least = MIN(least, s->gain[f]);
+        s->least_gain[f] = least;
     }
 }
 
@@ -56,18 +57,22 @@ static float share_cost(const struct search *s, const struct cell *ce, uint8_t *
     return best;
 }
 
-/* What the placement adds to the GPUs of its node that CPUs and memory cannot feed. */
-static float strand_cost(const struct search *s, struct row_cell *rc)
+/* GPUs of the cell that its CPUs and memory cannot feed. */
+static float stranded(const struct search *s, struct row_cell *rc)
 {
     if (rc->strand_epoch != s->d->epoch) {
         rc->strand_epoch = s->d->epoch;
         rc->strand =
             demand_stranded(s->d, (float)rc->gpu_free, (float)rc->cpu_milli, (float)rc->mem_mib);
     }
+    return rc->strand;
+}
+
+static float stranded_after(const struct search *s, const struct row_cell *rc)
+{
     return demand_stranded(s->d, (float)(rc->gpu_free - s->gpu_milli),
                            (float)(rc->cpu_milli - s->r->cpu_milli),
-                           (float)(rc->mem_mib - s->r->mem_mib)) -
-           rc->strand;
+                           (float)(rc->mem_mib - s->r->mem_mib));
 }
 
 static void look(struct search *s, struct row_cell *rc, float row_cost)
@@ -75,8 +80,13 @@ static void look(struct search *s, struct row_cell *rc, float row_cost)
     uint8_t gpu = 0;
     if (rc->mem_mib < s->r->mem_mib || rc->best_part < s->milli)
         return;
-    float cost = row_cost + (s->k->gpus ? strand_cost(s, rc) : 0);
-    if (cost + s->least_share >= s->best_cost)
+    /* At best the placement takes only GPUs that were stranded, on the GPU that suits it most. */
+    float before = stranded(s, rc), taken = (float)s->gpu_milli;
+    float least = s->milli ? s->least_gain[rc->best_part * DEMAND_STEPS / GPU_MILLI] : 0;
+    if (row_cost + least - MIN(before, taken) >= s->best_cost)
+        return;
+    float cost = row_cost + stranded_after(s, rc) - before;
+    if (cost + least >= s->best_cost)
         return;
     const struct cell *ce = &s->c->cell[rc->cell];
     if (s->r->linked && s->k->links > 1 && !room_replicas(s->k, &ce->room, s->r, 1))
@@ -113,8 +123,7 @@ static void look_row(struct search *s, uint32_t index)
         cost += s->d->block[whole - s->r->gpus] - s->d->block[whole];
         cost -= (float)s->r->gpus * s->d->waste[s->k->model][DEMAND_STEPS];
     }
-    /* The most it can gain is to take only GPUs that were stranded. */
-    if (cost + s->least_share - (float)s->gpu_milli >= s->best_cost)
+    if (cost + (s->milli ? s->least_gain[DEMAND_STEPS] : 0) - (float)s->gpu_milli >= s->best_cost)
         return;
     uint32_t from = first_with_cpu(s, row), n = row->n - from;
     uint32_t looks = s->every ? n : MIN(n, (uint32_t)ROW_LOOKS);
