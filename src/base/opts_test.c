@@ -155,7 +155,7 @@ static void the_nearest_word_is_close_or_none(void)
 {
     static const char *const words[] = { "lab", "replay", "verify", "packing" };
     CHECK_STR(opts_nearest("replya", words, 4), "replay");
-    CHECK_STR(opts_nearest("verfy", words, 4), "verify");
+    CHECK_STR(opts_nearest("verifx", words, 4), "verify");
     CHECK_STR(opts_nearest("packings", words, 4), "packing");
     CHECK_STR(opts_nearest("lab", words, 4), "lab");
     CHECK_STR(opts_nearest("zzzzzz", words, 4), NULL);

@@ -38,13 +38,17 @@ static void fill_gain(struct search *s)
     }
 }
 
-/* The GPU where the share leaves the least waste. */
+/* The GPU where the share leaves the least waste.  In one link group the GPUs lie sorted, whole ones first:
+ * one of those stands for all, and after the first that is too full there is none. */
 static float share_cost(const struct search *s, const struct cell *ce, uint8_t *out_gpu)
 {
-    float best = INFINITE,
-          opens = ce->whole ? s->d->block[ce->whole - 1] - s->d->block[ce->whole] : 0;
-    for (uint8_t g = 0; g < s->k->gpus; g++) {
+    float opens = ce->whole ? s->d->block[ce->whole - 1] - s->d->block[ce->whole] : 0;
+    float best = INFINITE;
+    bool sorted = s->k->links == 1;
+    for (uint8_t g = sorted && ce->whole ? (uint8_t)(ce->whole - 1) : 0; g < s->k->gpus; g++) {
         uint32_t free_milli = ce->room.gpu[g];
+        if (free_milli < s->milli && sorted)
+            break;
         if (free_milli < s->milli)
             continue;
         float cost = s->gain[free_milli * DEMAND_STEPS / GPU_MILLI];

@@ -239,6 +239,13 @@ double share_past_milli(const struct shares *s, uint32_t share, int64_t now_ms)
     return part > 0 ? sum / part : 0;
 }
 
+/* A guarantee that was not used is not saved up. */
+static double past_above(const struct share *sh)
+{
+    double above = sh->past_milli - (double)sh->guarantee_milli;
+    return above > 0 ? above : 0;
+}
+
 void shares_set_levels(struct shares *s, int64_t now_ms)
 {
     for (uint32_t i = 0; i < s->n; i++) {
@@ -250,7 +257,7 @@ void shares_set_levels(struct shares *s, int64_t now_ms)
         if (sh->waiting == 0)
             continue;
         sh->past_milli = share_past_milli(s, i, now_ms);
-        s->at[sh->parent].level += sh->past_milli - (double)sh->guarantee_milli;
+        s->at[sh->parent].level += past_above(sh);
         s->at[sh->parent].level_weight += sh->weight_milli;
     }
     for (uint32_t i = 0; i < s->n; i++)
@@ -260,8 +267,7 @@ void shares_set_levels(struct shares *s, int64_t now_ms)
 
 static double off_level(const struct shares *s, const struct share *sh)
 {
-    return sh->past_milli - (double)sh->guarantee_milli -
-           s->at[sh->parent].level * sh->weight_milli;
+    return past_above(sh) - s->at[sh->parent].level * sh->weight_milli;
 }
 
 bool share_is_owed(const struct shares *s, uint32_t share)
@@ -280,13 +286,12 @@ void share_set_key(struct shares *s, uint32_t share)
 {
     struct share *sh = &s->at[share];
     int64_t present_milli = sh->cost_milli + sh->kept_milli;
-    int64_t above_milli = present_milli + sh->job_milli / 2 - 2 * sh->guarantee_milli;
+    int64_t above_milli = present_milli - sh->guarantee_milli + sh->job_milli / 2;
     sh->below_guarantee = present_milli < sh->guarantee_milli;
     if (sh->below_guarantee)
         sh->key = (double)present_milli / (double)sh->guarantee_milli;
     else
-        sh->key =
-            (sh->past_milli + rounding(s, sh) + (double)above_milli) / (double)sh->weight_milli;
+        sh->key = (past_above(sh) + rounding(s, sh) + (double)above_milli) / sh->weight_milli;
 }
 
 bool share_before(const void *shares, uint32_t a, uint32_t b)

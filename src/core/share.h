@@ -1,8 +1,8 @@
 /* share - who is next: tenants as a tree, users as leaves, each with what it may have, has, had.
  *
- * The key of a share is (past + present + job / 2 - 2 × guarantee) / weight, in reference GPUs:
- * `past` is its use averaged with the policy's half-life, `present` what it holds now, `job` what
- * one of its jobs takes, as a mean.  Filling always the smallest key is a weighted max-min share
+ * The key of a share is (past + present + job / 2) / weight, in reference GPUs: `past` is its use
+ * averaged with the policy's half-life, `present` what it holds now, each as far as it is above the
+ * guarantee; `job` what one of its jobs takes, as a mean.  Filling always the smallest key is a weighted max-min share
  * above the guarantees, corrected for the past; in steady contention past and present both settle
  * at the entitlement.  Without half a job small shares would win: a share is chosen at its lowest,
  * and one that is small next to its jobs is further below its mean then.  Jobs are not divisible,

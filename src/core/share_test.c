@@ -318,7 +318,7 @@ static void below_its_guarantee_a_share_comes_first(void)
     charge(&s, u, 1000, 0);
     set_keys(&s, 0);
     CHECK(!s.at[g].below_guarantee);
-    charge(&s, shares_add_user(&s, idle, STR("u"), 0), 100, 0);
+    charge(&s, shares_add_user(&s, idle, STR("u"), 0), 2000, 0);
     set_keys(&s, 0);
     CHECK(share_before(&s, g, idle)); /* what is guaranteed does not count against it */
     charge(&s, u, 4000, 0);

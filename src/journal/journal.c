@@ -447,7 +447,7 @@ int journal_read_header(struct str line, struct err *e)
         return json_only(root, (const char *const[]){ "journal", "version" }, 2, e);
     err_set(e, ERR_INVALID, "the journal has version %llu; this program reads version %d",
             (unsigned long long)version, JOURNAL_VERSION);
-    return err_hint(e, "use a newer nightshift for it");
+    return err_hint(e, "use the nightshift that wrote it, or a newer one");
 }
 
 void journal_print_reference(struct buf *out)

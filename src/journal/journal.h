@@ -6,8 +6,8 @@
  * the order of their `node` lines.  After a `pass` line stand the `place` lines it decided:
  * replaying may apply them (restore) or make the pass again and compare (verify).
  */
-#ifndef NS_CORE_JOURNAL_H
-#define NS_CORE_JOURNAL_H
+#ifndef NS_JOURNAL_JOURNAL_H
+#define NS_JOURNAL_JOURNAL_H
 
 #include "base/arena.h"
 #include "base/buf.h"

@@ -146,7 +146,7 @@ struct replay_args {
     { "policy",                                                                                    \
       OPT_TEXT,                                                                                    \
       offsetof(struct type, out.policy),                                                           \
-      "P[,P…]",                                                                                    \
+      "P[,P]",                                                                                     \
       REPLAY_POLICIES "; the last is the main one",                                                \
       0,                                                                                           \
       0 },                                                                                         \

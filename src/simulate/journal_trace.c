@@ -59,8 +59,10 @@ static const struct {
 
 static const char *wrong_submit_field(const struct err *e)
 {
+    const char *number_end = strncmp(e->msg, "job ", 4) == 0 ? strstr(e->msg, ": ") : NULL;
+    const char *msg = number_end ? number_end + 2 : e->msg;
     for (size_t i = 0; i < ARRAY_LEN(request_fields); i++)
-        if (strncmp(e->msg, request_fields[i].begins, strlen(request_fields[i].begins)) == 0)
+        if (strncmp(msg, request_fields[i].begins, strlen(request_fields[i].begins)) == 0)
             return request_fields[i].field;
     return "replicas";
 }
@@ -245,7 +247,7 @@ static void read_submit(struct reading *r, const struct event_submit *s)
 {
     map_set(&r->job_by_id, s->id.v, r->t.jobs);
     if (r->t.jobs == r->since_cap) {
-        r->since_cap = r->since_cap ? r->since_cap * 2 : 64;
+        r->since_cap *= 2;
         r->since_ms = xrealloc(r->since_ms, r->since_cap, sizeof *r->since_ms);
     }
     r->since_ms[r->t.jobs] = NEVER_RAN;
@@ -272,7 +274,7 @@ static bool ends_running(enum job_event what)
 static void read_job(struct reading *r, uint64_t id, enum job_event what, int64_t t_ms)
 {
     uint64_t i;
-    if (!map_get(&r->job_by_id, id, &i))
+    if (!map_get(&r->job_by_id, id, &i) || i >= r->t.jobs)
         return;
     if (what == JOB_EV_STARTED) {
         r->since_ms[i] = t_ms;
@@ -346,6 +348,8 @@ int trace_parse_journal(const char *file, struct str text, struct trace *out, st
 {
     AUTO(reading_free) struct reading r = { .core = core_new(), .last_ms = INT64_MIN };
     r.t.arena.limit = 2 * (size_t)JOURNAL_BYTES_MAX;
+    r.since_cap = 64;
+    r.since_ms = xcalloc(r.since_cap, sizeof *r.since_ms);
     if (for_each_event(file, text, read_event, &r, e) < 0)
         return -1;
     close_jobs(&r);

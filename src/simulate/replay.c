@@ -3,6 +3,14 @@
 #include "sys/clock.h"
 #include "sys/progress.h"
 
+double slots_gpus(const struct slot *s, uint32_t n)
+{
+    uint64_t milli = 0;
+    for (uint32_t i = 0; i < n; i++)
+        milli += (uint64_t)__builtin_popcount(s[i].gpu_mask) * s[i].milli;
+    return (double)milli / GPU_MILLI;
+}
+
 /* The part of one tenant, or of everybody when tenant is NONE. */
 static struct part make_part(struct trace *t, uint32_t tenant)
 {
@@ -32,7 +40,8 @@ int replay_run(struct trace *t, const struct replay_options *o, struct report *o
     AUTO(progress_done_p) struct progress *bar = progress_begin(o->policy, t->jobs);
     struct replay_meter meter = { .bar = bar };
     struct outcome jobs = { .start_ms = arena_array(&t->arena, int64_t, t->jobs + 1),
-                            .end_ms = arena_array(&t->arena, int64_t, t->jobs + 1) };
+                            .end_ms = arena_array(&t->arena, int64_t, t->jobs + 1),
+                            .gpus = arena_array(&t->arena, double, t->jobs + 1) };
     for (uint32_t i = 0; i < t->jobs; i++)
         jobs.start_ms[i] = jobs.end_ms[i] = NEVER;
     int64_t begin = clock_mono_ns();

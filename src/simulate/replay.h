@@ -15,7 +15,11 @@
 #define NEVER INT64_MAX
 struct outcome {
     int64_t *start_ms, *end_ms;
+    double *gpus; /* held while it ran; 0 until it starts */
 };
+
+/* GPUs in these slots, parts counted as parts. */
+double slots_gpus(const struct slot *s, uint32_t n);
 
 /* One cluster of the trace: all of it, or one tenant's own. */
 struct part {
@@ -46,8 +50,5 @@ int replay_reference(const struct part *p, const char *policy, struct outcome *o
 
 /* replay_measure.c: the figures and series of a finished replay. */
 void replay_measure(struct trace *t, const struct outcome *o, struct report *out);
-
-/* GPUs the job holds while it runs. */
-double trace_job_gpus(const struct trace_job *j);
 
 #endif

@@ -3,11 +3,13 @@
 
 #include "simulate/replay.h"
 
-double trace_job_gpus(const struct trace_job *j)
+/* What it held; before it runs a share by memory is not known, and counts by what was asked. */
+static double job_gpus(const struct trace *t, const struct outcome *o, uint32_t i)
 {
-    if (j->gpus)
-        return j->gpus;
-    return (double)j->request.gpu_milli / GPU_MILLI * j->request.replicas;
+    const struct trace_job *j = &t->job[i];
+    if (o->gpus[i] > 0)
+        return o->gpus[i];
+    return j->gpus ? j->gpus : (double)j->request.gpu_milli / GPU_MILLI * j->request.replicas;
 }
 
 /* ---- series: means over equal steps ---- */
@@ -26,9 +28,9 @@ static void series_add(const struct axis *x, float *series, int64_t from_ms, int
     to_ms = MIN(to_ms, end_ms);
     while (from_ms < to_ms) {
         int64_t i = (from_ms - x->begin_ms) / x->step_ms;
-        int64_t upto = MIN(x->begin_ms + (i + 1) * x->step_ms, to_ms);
-        series[i] = (float)(series[i] + value * (double)(upto - from_ms) / (double)x->step_ms);
-        from_ms = upto;
+        int64_t until_ms = MIN(x->begin_ms + (i + 1) * x->step_ms, to_ms);
+        series[i] = (float)(series[i] + value * (double)(until_ms - from_ms) / (double)x->step_ms);
+        from_ms = until_ms;
     }
 }
 
@@ -52,23 +54,30 @@ static struct axis make_axis(const struct trace *t, const struct outcome *o)
 
 /* ---- entitlement ---- */
 
-/* Weighted max-min: what is left goes to those who still want, by weight, until all is given or had. */
-static void share_out(double capacity, const double *weight, const double *want, uint32_t n,
-                      double *out)
+/* One who wants a part of something. */
+struct wish {
+    double weight, want, guarantee;
+    double gets;
+};
+
+/* The guarantees first; what is left goes to those who still want, by weight, until all is given. */
+static void share_out(double capacity, struct wish *w, uint32_t n)
 {
-    for (uint32_t i = 0; i < n; i++)
-        out[i] = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        w[i].gets = fmin(fmin(w[i].want, w[i].guarantee), capacity);
+        capacity -= w[i].gets;
+    }
     for (uint32_t round = 0; round < n && capacity > 1e-9; round++) {
         double weights = 0, given = 0;
         for (uint32_t i = 0; i < n; i++)
-            weights += want[i] - out[i] > 1e-9 ? weight[i] : 0;
+            weights += w[i].want - w[i].gets > 1e-9 ? w[i].weight : 0;
         if (weights <= 0)
             return;
         for (uint32_t i = 0; i < n; i++) {
-            double more = want[i] - out[i] > 1e-9
-                            ? fmin(want[i] - out[i], capacity * weight[i] / weights)
-                            : 0;
-            out[i] += more;
+            double lacks = w[i].want - w[i].gets, more = 0;
+            if (lacks > 1e-9)
+                more = fmin(lacks, capacity * w[i].weight / weights);
+            w[i].gets += more;
             given += more;
         }
         capacity -= given;
@@ -77,9 +86,9 @@ static void share_out(double capacity, const double *weight, const double *want,
 
 struct entitle {
     const struct trace *t;
-    const uint32_t *parent;             /* index, or NONE */
-    double *weight, *want, *out, *part; /* scratch, one a tenant */
-    double *demand;                     /* of each tenant with all below it */
+    const uint32_t *parent; /* index, or NONE */
+    struct wish *wish;      /* scratch, one a tenant */
+    double *demand;         /* of each tenant with all below it, as far as its limit goes */
 };
 
 /* Shares `capacity` among the children of `parent`, then inside each of them. */
@@ -87,15 +96,17 @@ static void entitle_below(struct entitle *x, uint32_t parent, double capacity, d
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < x->t->tenants; i++)
-        if (x->parent[i] == parent) {
-            x->weight[n] = x->t->tenant[i].weight_milli;
-            x->want[n++] = x->demand[i];
-        }
-    share_out(capacity, x->weight, x->want, n, x->out);
+        if (x->parent[i] == parent)
+            x->wish[n++] = (struct wish){
+                .weight = x->t->tenant[i].weight_milli,
+                .want = x->demand[i],
+                .guarantee = (double)x->t->tenant[i].guarantee_milli / 1000,
+            };
+    share_out(capacity, x->wish, n);
     n = 0;
     for (uint32_t i = 0; i < x->t->tenants; i++)
         if (x->parent[i] == parent)
-            out_entitled[i] = x->out[n++];
+            out_entitled[i] = x->wish[n++].gets;
     for (uint32_t i = 0; i < x->t->tenants; i++)
         if (x->parent[i] == parent)
             entitle_below(x, i, out_entitled[i], out_entitled);
@@ -113,24 +124,39 @@ static uint32_t *find_parents(struct trace *t)
     return parent;
 }
 
+/* Where each tenant is a cluster of its own: what it wants, as far as its own nodes go. */
+static void entitle_alone(const struct entitle *x, double *out_entitled)
+{
+    const struct trace *t = x->t;
+    for (uint32_t i = 0; i < t->tenants; i++)
+        out_entitled[i] = 0;
+    for (uint32_t n = 0; n < t->nodes; n++)
+        if (t->node_tenant[n] != NONE)
+            out_entitled[t->node_tenant[n]] += t->node[n].gpus;
+    for (uint32_t i = 0; i < t->tenants; i++)
+        out_entitled[i] = fmin(out_entitled[i], x->demand[i]);
+}
+
 /* demand: one series a tenant, of what its own jobs ask for. */
 static void entitle_all(struct trace *t, const struct axis *x, float *const *demand, double gpus,
                         struct report *r)
 {
     struct entitle en = { .t = t, .parent = find_parents(t) };
-    double *scratch = arena_array(&t->arena, double, 5 * (size_t)t->tenants + 1);
-    en.weight = scratch;
-    en.want = scratch + t->tenants;
-    en.out = scratch + 2 * (size_t)t->tenants;
-    en.demand = scratch + 3 * (size_t)t->tenants;
-    double *entitled = scratch + 4 * (size_t)t->tenants;
+    double *entitled = arena_array(&t->arena, double, t->tenants + 1);
+    en.wish = arena_array(&t->arena, struct wish, t->tenants + 1);
+    en.demand = arena_array(&t->arena, double, t->tenants + 1);
     for (uint32_t p = 0; p < x->points; p++) {
         for (uint32_t i = 0; i < t->tenants; i++)
             en.demand[i] = (double)demand[i][p];
-        for (uint32_t i = t->tenants; i-- > 0;) /* parents stand before their children */
-            if (en.parent[i] != NONE)
+        for (uint32_t i = t->tenants; i-- > 0;) { /* parents stand before their children */
+            en.demand[i] = fmin(en.demand[i], (double)t->tenant[i].limit.of[RES_GPU] / GPU_MILLI);
+            if (en.parent[i] != NONE && !t->node_tenant)
                 en.demand[en.parent[i]] += en.demand[i];
-        entitle_below(&en, NONE, gpus, entitled);
+        }
+        if (t->node_tenant)
+            entitle_alone(&en, entitled);
+        else
+            entitle_below(&en, NONE, gpus, entitled);
         for (uint32_t i = 0; i < t->tenants; i++)
             r->tenant[i].entitled[p] = (float)entitled[i];
     }
@@ -191,7 +217,7 @@ static void measure_tenant(struct trace *t, const struct outcome *o, uint32_t te
         queue[n] = (double)(o->start_ms[i] - j->submit_ms) / 1e3;
         out->avg_queue_s += queue[n++];
         out->avg_jct_s += (double)(o->end_ms[i] - j->submit_ms) / 1e3;
-        out->gpu_hours += trace_job_gpus(j) * (double)(o->end_ms[i] - o->start_ms[i]) / 3.6e6;
+        out->gpu_hours += job_gpus(t, o, i) * (double)(o->end_ms[i] - o->start_ms[i]) / 3.6e6;
     }
     qsort(queue, n, sizeof *queue, by_value);
     out->jobs = n;
@@ -205,7 +231,7 @@ static void measure_series(struct trace *t, const struct outcome *o, const struc
 {
     for (uint32_t i = 0; i < t->jobs; i++) {
         const struct trace_job *j = &t->job[i];
-        double gpus = trace_job_gpus(j);
+        double gpus = job_gpus(t, o, i);
         series_add(x, r->waiting, j->submit_ms, o->start_ms[i], 1);
         series_add(x, r->demand, j->submit_ms, o->end_ms[i], gpus);
         series_add(x, demand[j->tenant], j->submit_ms, o->end_ms[i], gpus);

@@ -1,4 +1,6 @@
 /* A replay under the product's own core: the events it would get, the plans it makes. */
+#include <stdio.h>
+
 #include "base/heap.h"
 #include "core/core.h"
 #include "journal/journal.h"
@@ -67,6 +69,15 @@ static int build(struct own *o, struct err *e)
     return 0;
 }
 
+/* The core's own number of a job means nothing to the reader of a trace. */
+static void forget_number(uint64_t id, struct err *e)
+{
+    char number[32];
+    size_t n = (size_t)snprintf(number, sizeof number, "job %llu: ", (unsigned long long)id);
+    if (strncmp(e->msg, number, n) == 0)
+        memmove(e->msg, e->msg + n, strlen(e->msg + n) + 1);
+}
+
 /* Job i of the part is number i + 1 of the core: ids have to grow with time. */
 static int submit(struct own *o, uint32_t i, struct err *e)
 {
@@ -80,9 +91,10 @@ static int submit(struct own *o, uint32_t i, struct err *e)
         .request = j->request,
         .priority = j->priority,
     };
-    if (tell(o, &ev, e) < 0)
-        return err_wrap(e, "%s, job %llu of the trace", o->p->t->name, (unsigned long long)j->id);
-    return 0;
+    if (tell(o, &ev, e) == 0)
+        return 0;
+    forget_number(i + 1, e);
+    return err_wrap(e, "%s, job %llu of the trace", o->p->t->name, (unsigned long long)j->id);
 }
 
 static int job_event(struct own *o, uint32_t i, enum job_event what, int64_t now_ms, struct err *e)
@@ -108,6 +120,7 @@ static int pass(struct own *o, int64_t now_ms, struct err *e)
     for (size_t k = 0; k < plan.n; k++) {
         uint32_t i = (uint32_t)plan.action[k].job.v - 1, job = o->p->job[i];
         o->out->start_ms[job] = now_ms;
+        o->out->gpus[job] = slots_gpus(plan.action[k].slots, plan.action[k].n);
         o->out->end_ms[job] = now_ms + o->p->t->job[job].duration_ms;
         heap_push(&o->ends, i);
         if (job_event(o, i, JOB_EV_STARTED, now_ms, e) < 0)

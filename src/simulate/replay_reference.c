@@ -166,6 +166,7 @@ static void start(struct reference *r, uint32_t i, const struct slot *slots, uin
     r->held[i] = (struct held){ .slots = xcalloc(n, sizeof *slots), .n = n };
     memcpy(r->held[i].slots, slots, n * sizeof *slots);
     r->out->start_ms[job] = now_ms;
+    r->out->gpus[job] = slots_gpus(slots, n);
     r->out->end_ms[job] = now_ms + job_of(r, i)->duration_ms;
     heap_push(&r->ends, i);
 }

@@ -183,7 +183,7 @@ static int measure_changes(struct bench *b, bool submit, double *out_mean_ms, do
         struct plan p;
         struct event ev = make_job(b);
         int64_t begin = clock_mono_ns();
-        int rc = submit || b->runs == 0 ? apply(b, &ev, e) : end_one(b, e);
+        int rc = submit ? apply(b, &ev, e) : end_one(b, e);
         arena_reset(&b->arena);
         core_pass(b->core, (int64_t)b->last_job, &b->arena, &p);
         ms[i] = (double)(clock_mono_ns() - begin) / 1e6;
@@ -203,24 +203,30 @@ static int measure_changes(struct bench *b, bool submit, double *out_mean_ms, do
     return 0;
 }
 
+static int submit_queue(struct bench *b, uint32_t jobs, struct err *e)
+{
+    AUTO(progress_done_p) struct progress *bar = progress_begin("filling the queue", jobs);
+    for (uint32_t i = 0; i < jobs; i++) {
+        struct event ev = make_job(b);
+        if (apply(b, &ev, e) < 0)
+            return -1;
+        progress_set(bar, i);
+    }
+    return 0;
+}
+
 int scale_run(uint32_t nodes, uint32_t jobs, uint64_t seed, struct scale_result *out, struct err *e)
 {
     AUTO(bench_free)
     struct bench b = { .core = core_new(), .rng = { seed }, .arena = { .limit = 1u << 30 } };
-    AUTO(progress_done_p) struct progress *bar = progress_begin("filling the cluster", jobs);
     struct scale_result r = { .nodes = nodes, .jobs = jobs };
     struct plan p;
     if (build(&b, nodes, e) < 0 || fill_half(&b, nodes, e) < 0)
         return -1;
     double before = heap_bytes();
-    for (uint32_t i = 0; i < jobs; i++) {
-        struct event ev = make_job(&b);
-        if (apply(&b, &ev, e) < 0)
-            return -1;
-        progress_set(bar, i);
-    }
+    if (submit_queue(&b, jobs, e) < 0)
+        return -1;
     r.bytes_per_job = (heap_bytes() - before) / jobs;
-    bar = progress_done(bar);
     struct core_totals t = core_totals(b.core);
     r.cells = t.cells;
     r.shapes = t.shapes;

@@ -1,0 +1,132 @@
+#!/bin/sh
+# What nightshift-sim prints and writes: the JSON that stays, the table, the page, the journal.
+. "$(dirname "$0")/lib.sh"
+
+if ! [ -x "$NIGHTSHIFT_BUILD/nightshift-sim" ]; then
+    test_skip 'nightshift-sim' 'it is not built'
+    test_done
+fi
+if ! command -v python3 >/dev/null; then
+    test_skip 'reports' 'python3 is not installed'
+    test_done
+fi
+
+make-trace philly philly 1 && make-trace swf swf 1 || exit 1
+# Two nodes, 160 pods of a tenth of a GPU in the order of their numbers: every percent is reached.
+mkdir openb
+{
+    echo 'sn,cpu_milli,memory_mib,gpu,model'
+    printf 'n%d,96000,393216,4,T4\n' 0 1
+} >openb/openb_node_list_gpu_node.csv
+{
+    echo 'name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time'
+    seq -f 'p%g,500,512,1,80,,LS,Running,1,2,3' 0 159
+} >openb/openb_pod_list_default.csv
+for seed in 42 43; do echo $seed $(seq 0 159); done >openb/seq_default.txt
+printf '42 0 1\n43 1 0\n' >openb/noderank_default.txt
+
+# is_json CONDITION - out is one line of JSON, d, for which the condition holds
+is_json() {
+    python3 -c '
+import json, sys
+text = open("out").read()
+d = json.loads(text)
+def number(key):
+    return type(d[key]) in (int, float) and d[key] == d[key]
+assert text.count("\n") == 1 and text.endswith("\n"), "more than one line"
+assert ('"$1"'), d' && ! [ -s err ]
+}
+
+test_expect 'packing prints its figures as JSON, for each packer' '
+    for p in nightshift fgd bestfit; do
+        nightshift-sim packing --data openb --workload default --policy $p --json >out 2>err &&
+        is_json "d[\"workload\"] == \"default\" and d[\"policy\"] == \"$p\" and
+            d[\"seeds\"] == [42, 43] and number(\"ns_per_placement\") and d[\"alloc_100\"] > 90 and
+            d[\"alloc_130\"] >= d[\"alloc_100\"] and d[\"alloc_130\"] <= 100" || exit 1
+    done'
+
+test_expect 'packing takes what is known beforehand as an option' '
+    for prior in trace online; do
+        nightshift-sim packing --data openb --policy fgd --prior $prior --json >out 2>err &&
+        is_json "number(\"alloc_100\")" || exit 1
+    done'
+
+test_expect 'replay prints its figures as JSON, for each policy' '
+    for p in nightshift fifo sjf bestfit fgd; do
+        nightshift-sim replay --data philly --trace philly --policy $p --json >out 2>err &&
+        is_json "all(number(k) and d[k] >= 0 for k in
+            (\"avg_jct_s\", \"avg_queue_s\", \"p99_queue_s\", \"wall_s\")) and
+            d[\"policy\"] == \"$p\" and d[\"jobs\"] == 200 and d[\"unfinished\"] == 0 and
+            d[\"avg_jct_s\"] > d[\"avg_queue_s\"]" || exit 1
+    done'
+
+test_expect 'replay pools the nodes when it is told to' '
+    nightshift-sim replay --data philly --trace philly --pooled 9 --policy nightshift --json >out 2>err &&
+    is_json "d[\"nodes\"] == 9 and d[\"gpus\"] == 72"'
+
+test_expect 'replay reads a log of processors, and as GPUs' '
+    nightshift-sim replay --swf swf/small.swf --policy sjf --json >out 2>err &&
+    is_json "d[\"jobs\"] == 150 and d[\"nodes\"] == 8" &&
+    nightshift-sim replay --swf swf/small.swf --gpus-per-node 4 --json >out 2>err &&
+    is_json "d[\"nodes\"] == 16 and d[\"gpus\"] == 64"'
+
+test_expect 'scale prints its figures as JSON' '
+    nightshift-sim scale --nodes 40 --jobs 200 --json >out 2>err &&
+    is_json "all(number(k) and d[k] > 0 for k in (\"full_pass_ms\", \"incremental_submit_ms\",
+        \"incremental_end_ms\", \"rss_mib\"))"'
+
+test_expect 'the smallest cluster can be scaled too' '
+    nightshift-sim scale --nodes 4 --jobs 1 --json >out 2>err && is_json "d[\"nodes\"] == 4"'
+
+test_expect 'a lab leaves a page and a journal, and says where' '
+    nightshift-sim lab --days 2 --out lab >out 2>err && ! [ -s err ] &&
+    grep "lab/report.html" out && grep "lab/lab.journal" out && grep "simulated" out &&
+    [ "$(ls lab)" = "lab.journal
+report.html" ]'
+
+test_expect 'the page is one whole file that needs nothing else' '
+    head -c 15 lab/report.html | grep -i "<!doctype html>" && tail -c 20 lab/report.html | grep "</html>" &&
+    ! grep -E "(src|href)=.https?:" lab/report.html'
+
+test_expect 'the journal of a lab verifies, also packed' '
+    nightshift-sim verify --journal lab/lab.journal >out 2>err && grep "every one is the same" out &&
+    nightshift-sim verify --journal lab/lab.journal --json >out 2>err &&
+    is_json "d[\"same\"] is True and d[\"decisions\"] > 0 and d[\"passes\"] > 0" &&
+    gzip -c lab/lab.journal >packed.gz && nightshift-sim verify --journal packed.gz'
+
+test_expect 'a changed decision is found by its line' '
+    n=$(grep -n "\"ev\":\"place\"" lab/lab.journal | sed -n "30s/:.*//p") &&
+    sed "${n}s/\[\[[0-9]*,/[[10,/;${n}s/,1000\]/,999]/" lab/lab.journal >changed &&
+    ! cmp -s changed lab/lab.journal &&
+    exits_with 5 nightshift-sim verify --journal changed >out 2>err && ! [ -s out ] &&
+    grep "changed:$n: " err'
+
+test_expect 'a journal is a trace for what-if: the same policy gives the same figures' '
+    nightshift-sim lab --days 2 --policy nightshift --json >out 2>err && is_json "d[\"simulated\"] is True" &&
+    mv out first && nightshift-sim replay --journal lab/lab.journal --json >out 2>err &&
+    is_json "all(d[k] == json.load(open(\"first\"))[k] for k in (\"jobs\", \"avg_jct_s\", \"p99_queue_s\"))" &&
+    nightshift-sim replay --journal lab/lab.journal --policy fifo --json >out 2>err &&
+    is_json "d[\"unfinished\"] == 0"'
+
+test_expect 'the same seed gives the same lab, another one another' '
+    nightshift-sim lab --days 2 --out again >/dev/null && cmp lab/lab.journal again/lab.journal &&
+    nightshift-sim lab --days 2 --seed 2 --out other >/dev/null && ! cmp -s lab/lab.journal other/lab.journal'
+
+test_expect 'a tenant that only groups others has no row' '
+    nightshift-sim lab --days 1 --json >out 2>err &&
+    is_json "sorted(t[\"name\"] for t in d[\"tenants\"]) ==
+        [\"course-ml\", \"guests\", \"language\", \"robotics\", \"vision\"] and
+        all(type(t[\"entitled_hours\"]) in (int, float) for t in d[\"tenants\"]) and
+        sum(t[\"jobs\"] for t in d[\"tenants\"]) == d[\"jobs\"]" &&
+    nightshift-sim lab --days 1 >out && grep "^vision " out && ! grep "^research " out'
+
+test_expect 'starts lists every job once' '
+    nightshift-sim replay --data philly --trace philly --policy fifo --starts starts.csv >/dev/null &&
+    [ "$(head -n 1 starts.csv)" = job_id,start_s,end_s ] && [ "$(wc -l <starts.csv)" = 201 ] &&
+    ! grep -e "-" starts.csv'
+
+test_expect 'a table has a row for each policy' '
+    nightshift-sim replay --data philly --trace philly --policy fifo,sjf,nightshift >out 2>err &&
+    grep "^fifo " out && grep "^sjf " out && grep "^nightshift " out && ! [ -s err ]'
+
+test_done
