@@ -106,6 +106,7 @@ static void row_add(struct cluster *c, uint32_t cell)
         .mem_mib = ce->room.mem_mib,
         .gpu_free = ce->gpu_free,
         .best_part = ce->whole ? GPU_MILLI : ce->best_part,
+        .part = ce->best_part,
     };
     r->n++;
     c->kind[ce->kind].rows_used |= 1u << row_index(ce);

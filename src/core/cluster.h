@@ -34,7 +34,8 @@ struct row_cell {
     uint32_t cell;
     uint32_t cpu_milli, mem_mib;
     uint16_t gpu_free;  /* sum of the free parts */
-    uint16_t best_part; /* the largest free part of a GPU */
+    uint16_t best_part; /* the largest free part of a GPU, the whole included */
+    uint16_t part;      /* the largest below the whole */
     float strand;       /* see demand.h; computed from the demand of strand_epoch */
     uint32_t strand_epoch;
 };

@@ -56,7 +56,7 @@ static inline float demand_stranded(const struct demand *d, float gpu_milli, flo
     mask4 less = cpu < mem; /* C has no ?: for vectors: masks choose the lesser of the two */
     vec4 left = gpu_milli - (vec4)((less & (mask4)cpu) | (~less & (mask4)mem));
     left = (vec4)((left > zero) & (mask4)left);
-    return (left[0] + left[1] + left[2] + left[3]) * 0.25f;
+    return ((left[0] + left[1]) + (left[2] + left[3])) * 0.25f;
 }
 
 #endif

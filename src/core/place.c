@@ -15,8 +15,9 @@ struct search {
     bool every;         /* looks at every cell */
     bool left_out;      /* cells of a long row were not looked at */
     float gain[DEMAND_STEPS + 1], least_gain[DEMAND_STEPS + 1]; /* of a share; see fill_gain */
-    uint32_t gain_milli, gain_model;                            /* what gain was made for */
-    float best_cost;                                            /* infinite: nothing fits so far */
+    float open_cost;                 /* of a share on a whole GPU in the row that is looked at */
+    uint32_t gain_milli, gain_model; /* what gain was made for */
+    float best_cost;                 /* infinite: nothing fits so far */
     uint32_t best_cell;
     uint8_t best_gpu; /* for a share: which of the cell's GPUs */
 };
@@ -79,6 +80,14 @@ static float stranded_after(const struct search *s, const struct row_cell *rc)
                            (float)(rc->mem_mib - s->r->mem_mib));
 }
 
+/* The best that the share can do here: a part that is open already, or a whole GPU. */
+static float least_share(const struct search *s, const struct row_cell *rc)
+{
+    float part =
+        rc->part < s->milli ? INFINITE : s->least_gain[rc->part * DEMAND_STEPS / GPU_MILLI];
+    return rc->best_part == GPU_MILLI ? MIN(part, s->open_cost) : part;
+}
+
 static void look(struct search *s, struct row_cell *rc, float row_cost)
 {
     uint8_t gpu = 0;
@@ -86,7 +95,7 @@ static void look(struct search *s, struct row_cell *rc, float row_cost)
         return;
     /* At best the placement takes only GPUs that were stranded, on the GPU that suits it most. */
     float before = stranded(s, rc), taken = (float)s->gpu_milli;
-    float least = s->milli ? s->least_gain[rc->best_part * DEMAND_STEPS / GPU_MILLI] : 0;
+    float least = s->milli ? least_share(s, rc) : 0;
     if (row_cost + least - MIN(before, taken) >= s->best_cost)
         return;
     float cost = row_cost + stranded_after(s, rc) - before;
@@ -126,6 +135,10 @@ static void look_row(struct search *s, uint32_t index)
         uint32_t whole = index - ROW_WHOLE;
         cost += s->d->block[whole - s->r->gpus] - s->d->block[whole];
         cost -= (float)s->r->gpus * s->d->waste[s->k->model][DEMAND_STEPS];
+    }
+    if (s->milli && index > ROW_WHOLE) {
+        uint32_t whole = index - ROW_WHOLE;
+        s->open_cost = s->gain[DEMAND_STEPS] + s->d->block[whole - 1] - s->d->block[whole];
     }
     if (cost + (s->milli ? s->least_gain[DEMAND_STEPS] : 0) - (float)s->gpu_milli >= s->best_cost)
         return;

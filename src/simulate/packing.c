@@ -73,15 +73,37 @@ static void curve_read(const struct curve *c, double out[PACKING_PERCENT_MAX])
     }
 }
 
+/* Every pod of the seed in its order: learnt, placed or dropped, and counted. */
+static void arrive_all(struct cluster *c, const struct openb *o, const struct openb_seed *s,
+                       struct packer *p, const struct request *pod, struct packing_seed *out)
+{
+    AUTO(free_p) struct curve *curve = xcalloc(1, sizeof *curve);
+    double arrived = 0, used = 0, total = (double)c->total.of[RES_GPU];
+    int64_t begin = clock_mono_ns();
+    for (uint32_t i = 0; i < s->orders; i++) {
+        const struct request *r = &pod[s->order[i]];
+        double milli = r->gpus ? r->gpus * (double)GPU_MILLI : r->gpu_milli;
+        struct slot slot;
+        packer_learn(p, c, r, o->pod[s->order[i]].spec);
+        bool placed = packer_find(p, c, r, &slot);
+        if (placed)
+            cluster_take(c, r, &slot, 1);
+        arrived += milli;
+        used += placed ? milli : 0;
+        out->placed += placed;
+        out->dropped += !placed;
+        curve_add(curve, arrived / total, used / total);
+    }
+    out->ns_per_placement = s->orders ? (double)(clock_mono_ns() - begin) / s->orders : 0;
+    curve_read(curve, out->alloc);
+}
+
 static int run_seed(const struct openb *o, const struct openb_seed *s, struct packer *p,
                     bool prior_trace, struct packing_seed *out, struct err *e)
 {
     struct cluster c;
     cluster_init(&c);
-    AUTO(free_p) struct curve *curve = xcalloc(1, sizeof *curve);
     AUTO(free_p) struct request *pod = xcalloc(o->pods + 1, sizeof *pod);
-    double arrived = 0, used = 0, total = 0;
-    int64_t ns = 0;
     int rc = enrol(&c, o, s, e);
     for (uint32_t i = 0; i < o->pods && rc == 0; i++) {
         pod[i] = pod_request(&c, &o->pod[i]);
@@ -90,27 +112,10 @@ static int run_seed(const struct openb *o, const struct openb_seed *s, struct pa
     }
     if (prior_trace)
         packer_seal(p);
-    total = (double)c.total.of[RES_GPU];
-    for (uint32_t i = 0; i < s->orders && rc == 0; i++) {
-        const struct request *r = &pod[s->order[i]];
-        double milli = r->gpus ? r->gpus * (double)GPU_MILLI : r->gpu_milli;
-        struct slot slot;
-        int64_t begin = clock_mono_ns();
-        packer_learn(p, &c, r, o->pod[s->order[i]].spec);
-        bool placed = packer_find(p, &c, r, &slot);
-        if (placed)
-            cluster_take(&c, r, &slot, 1);
-        ns += clock_mono_ns() - begin;
-        arrived += milli;
-        used += placed ? milli : 0;
-        out->placed += placed;
-        out->dropped += !placed;
-        curve_add(curve, arrived / total, used / total);
-    }
-    cluster_free(&c);
+    if (rc == 0)
+        arrive_all(&c, o, s, p, pod, out);
     out->seed = s->seed;
-    out->ns_per_placement = s->orders ? (double)ns / s->orders : 0;
-    curve_read(curve, out->alloc);
+    cluster_free(&c);
     return rc;
 }
 
