@@ -170,26 +170,32 @@ static void reorder(struct core *c, uint32_t leaf)
     }
 }
 
-/* One turn of one user: his next group is tried.  true when a job started. */
-static bool take_turn(struct core *c, uint32_t leaf, uint32_t *out_job)
+/* One turn of one user: groups are tried in their order until a job starts; a try that fails
+ * changes nobody's share, so it stays this user's turn.  true when a job started. */
+static bool take_turn(struct core *c, uint32_t leaf, struct plan *p, uint32_t *out_job)
 {
     struct queue *q = &c->queue;
     struct heap *h = &c->shares.at[leaf].ready;
     if (!c->shares.at[leaf].opened)
         open_user(c, leaf);
-    if (h->n == 0)
-        return false;
-    uint32_t group = heap_top(h);
-    bool more = q->group[group].n > 1;
-    *out_job = q->group[group].first;
-    bool started = try_group(c, group);
-    if (started && more) {
+    while (h->n && q->ready) {
+        uint32_t group = heap_top(h);
+        bool more = q->group[group].n > 1;
+        *out_job = q->group[group].first;
+        p->considered++;
+        if (!try_group(c, group)) {
+            heap_remove(h, group);
+            continue;
+        }
+        if (!more) {
+            heap_remove(h, group);
+            return true;
+        }
         q->group[group].rank = queue_rank(&q->group[group], &c->policy, c->now_ms);
         heap_moved(h, group);
-    } else {
-        heap_remove(h, group);
+        return true;
     }
-    return started;
+    return false;
 }
 
 /* Nothing is ready any more: what is still in the heaps is known not to fit. */
@@ -240,8 +246,7 @@ void core_pass(struct core *c, int64_t now_ms, struct arena *a, struct plan *out
     }
     while (c->queue.ready && c->shares.at[SHARE_ROOT].ready.n) {
         uint32_t leaf = next_user(c), job;
-        out->considered++;
-        if (take_turn(c, leaf, &job))
+        if (take_turn(c, leaf, out, &job))
             plan_add(out, a, &c->queue.job[job]);
         reorder(c, leaf);
     }

@@ -27,18 +27,19 @@ struct job {
     bool has_claim; /* nodes are kept free for it */
 };
 
+/* What a pass compares stands first, on one cache line; the lists stand behind it. */
 struct group {
+    uint64_t first_id; /* of the first job, at hand */
+    int64_t first_submit_ms;
+    uint32_t rank; /* priority lifted by age; only during a pass */
     uint32_t leaf, shape;
     uint32_t first, last, n; /* jobs, oldest first */
-    uint64_t first_id;       /* of the first job, at hand: a pass compares groups often */
-    int64_t first_submit_ms;
+    uint32_t blocked_on;     /* the share whose limit it waits for, or NONE */
+    uint8_t priority;
+    uint8_t limit;                       /* enum resource, when it waits for a limit */
     uint32_t leaf_at;                    /* in its user's list */
     uint32_t shape_prev, shape_next;     /* groups of the same shape */
-    uint32_t blocked_on;                 /* the share whose limit it waits for, or NONE */
-    uint32_t blocked_prev, blocked_next; /* groups that wait for that share */
-    uint32_t rank;                       /* priority lifted by age; only during a pass */
-    uint8_t priority;
-    uint8_t limit; /* enum resource, when it waits for a limit */
+    uint32_t blocked_prev, blocked_next; /* groups that wait for the same share */
 };
 
 struct queue {
