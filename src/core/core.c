@@ -46,24 +46,23 @@ static void take_slots(struct core *c, struct job *j, const struct slot *slots, 
                        int64_t now_ms)
 {
     const struct request *r = &c->shapes.at[j->shape].request;
-    j->slots = xmalloc(n * sizeof *slots);
-    memcpy(j->slots, slots, n * sizeof *slots);
-    j->slots_n = n;
-    j->held_since_ms = now_ms;
-    j->cost_milli = cluster_cost_milli(&c->cluster, r, slots, n, c->policy.cpu_cost_milli);
-    j->charged = core_amounts(c, r);
+    struct held *h = xmalloc(sizeof *h + n * sizeof *slots);
+    *h = (struct held){ .charged = core_amounts(c, r), .since_ms = now_ms, .n = n };
+    h->cost_milli = cluster_cost_milli(&c->cluster, r, slots, n, c->policy.cpu_cost_milli);
+    memcpy(h->slot, slots, n * sizeof *slots);
+    j->held = h;
     cluster_take(&c->cluster, r, slots, n);
-    shares_charge(&c->shares, j->leaf, &j->charged, j->cost_milli, 1, now_ms);
+    shares_charge(&c->shares, j->leaf, &h->charged, h->cost_milli, 1, now_ms);
 }
 
 static void give_slots(struct core *c, struct job *j, int64_t now_ms)
 {
-    cluster_give(&c->cluster, &c->shapes.at[j->shape].request, j->slots, j->slots_n);
-    shares_charge(&c->shares, j->leaf, &j->charged, j->cost_milli, -1, now_ms);
+    const struct held *h = j->held;
+    cluster_give(&c->cluster, &c->shapes.at[j->shape].request, h->slot, h->n);
+    shares_charge(&c->shares, j->leaf, &h->charged, h->cost_milli, -1, now_ms);
     queue_wake_limit(&c->queue, &c->shapes, &c->shares, j->leaf);
-    free(j->slots);
-    j->slots = NULL;
-    j->slots_n = 0;
+    free(j->held);
+    j->held = NULL;
 }
 
 /* The effects of a move along the table: queue, resources, memory follow from the two states. */

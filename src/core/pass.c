@@ -109,13 +109,14 @@ static void plan_add(struct plan *p, struct arena *a, const struct job *j)
         p->action = grown;
         p->cap = cap;
     }
-    struct slot *slots = arena_array(a, struct slot, j->slots_n);
-    memcpy(slots, j->slots, j->slots_n * sizeof *slots);
+    const struct held *h = j->held;
+    struct slot *slots = arena_array(a, struct slot, h->n);
+    memcpy(slots, h->slot, h->n * sizeof *slots);
     p->action[p->n++] = (struct action){
         .kind = j->state == JOB_THAWING ? ACT_THAW : ACT_START,
         .job = { j->id },
         .slots = slots,
-        .n = j->slots_n,
+        .n = h->n,
     };
 }
 

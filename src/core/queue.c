@@ -26,7 +26,7 @@ void queue_init(struct queue *q)
 void queue_free(struct queue *q)
 {
     for (uint32_t i = 0; i < q->jobs; i++)
-        free(q->job[i].slots);
+        free(q->job[i].held);
     free(q->job);
     free(q->group);
     free(q->group_pos);
@@ -52,8 +52,8 @@ void queue_drop_job(struct queue *q, uint32_t job)
 {
     struct job *j = &q->job[job];
     map_remove(&q->job_by_id, j->id);
-    free(j->slots);
-    j->slots = NULL;
+    free(j->held);
+    j->held = NULL;
     j->next = q->job_unused;
     q->job_unused = job;
 }

@@ -12,19 +12,24 @@
 #include "core/shape.h"
 #include "core/share.h"
 
+/* What a job holds while it holds anything: one block, so that a waiting job stays small. */
+struct held {
+    struct amounts charged; /* what its limits were charged */
+    int64_t cost_milli;
+    int64_t since_ms;
+    uint32_t n;
+    struct slot slot[];
+};
+
 struct job {
     uint64_t id; /* also the order of submission */
     int64_t submit_ms;
-    int64_t held_since_ms; /* since when it has its slots */
+    struct held *held; /* NULL while it holds nothing */
     uint32_t leaf, shape;
     uint32_t group, prev, next; /* while it waits; NONE otherwise */
-    uint32_t slots_n;
-    struct slot *slots;     /* while it holds resources */
-    struct amounts charged; /* while it holds them: what its limits were charged */
-    int64_t cost_milli;
     uint8_t state, priority;
     bool awake;     /* a frozen job that wants to go on */
-    bool has_claim; /* nodes are kept free for it */
+    bool has_claim; /* room is kept free for it */
 };
 
 /* What a pass compares stands first, on one cache line; the lists stand behind it. */

@@ -98,7 +98,7 @@ static void jobs_are_found_by_id_until_they_are_dropped(void)
     queue_drop_job(&l.q, a);
     CHECK_INT(queue_find(&l.q, 77), NONE);
     CHECK_INT(job(&l, 78, l.ann, 1, PRIO_LOW), a); /* its place is used again */
-    CHECK(l.q.jobs == 1 && l.q.job[a].slots == NULL);
+    CHECK(l.q.jobs == 1 && l.q.job[a].held == NULL);
 }
 
 static void a_shape_without_room_makes_its_groups_unready(void)

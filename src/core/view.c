@@ -58,8 +58,8 @@ bool core_job(const struct core *c, job_id id, struct job_view *out)
         .why = j->group != NONE       ? queue_why(&c->queue, &c->shapes, &c->shares, j->group)
              : j->state == JOB_FROZEN ? WHY_FROZEN
                                       : WHY_HELD,
-        .slots = j->slots,
-        .n = j->slots_n,
+        .slots = j->held ? j->held->slot : NULL,
+        .n = j->held ? j->held->n : 0,
     };
     return true;
 }
@@ -108,8 +108,8 @@ static int audit_nodes(const struct core *c, struct err *e)
     for (uint32_t i = 0; i < c->queue.jobs; i++) {
         const struct job *j = &c->queue.job[i];
         const struct request *r = &c->shapes.at[j->shape].request;
-        for (uint32_t s = 0; j->slots && s < j->slots_n; s++)
-            if (audit_slot(cl, r, &j->slots[s], &room[j->slots[s].node], e) < 0)
+        for (uint32_t s = 0; j->held && s < j->held->n; s++)
+            if (audit_slot(cl, r, &j->held->slot[s], &room[j->held->slot[s].node], e) < 0)
                 return -1;
     }
     for (uint32_t i = 0; i < cl->nodes; i++)
@@ -156,10 +156,10 @@ static int audit_shares(const struct core *c, struct err *e)
     AUTO(free_p) struct share *sum = xcalloc(s->n, sizeof *sum);
     for (uint32_t i = 0; i < c->queue.jobs; i++) {
         const struct job *j = &c->queue.job[i];
-        for (uint32_t p = j->leaf; j->slots && p != NONE; p = s->at[p].parent) {
+        for (uint32_t p = j->leaf; j->held && p != NONE; p = s->at[p].parent) {
             for (int r = 0; r < RES_COUNT; r++)
-                sum[p].used.of[r] += j->charged.of[r];
-            sum[p].cost_milli += j->cost_milli;
+                sum[p].used.of[r] += j->held->charged.of[r];
+            sum[p].cost_milli += j->held->cost_milli;
         }
     }
     for (uint32_t i = 0; i < s->n; i++) {
