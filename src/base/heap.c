@@ -79,6 +79,14 @@ void heap_remove(struct heap *h, uint32_t item)
         settle(h, at, last);
 }
 
+void heap_rename(struct heap *h, uint32_t from, uint32_t to)
+{
+    h->pos[to] = h->pos[from];
+    h->pos[from] = HEAP_OUT;
+    if (h->pos[to] != HEAP_OUT)
+        h->item[h->pos[to]] = to;
+}
+
 void heap_clear(struct heap *h)
 {
     for (uint32_t i = 0; i < h->n; i++)

@@ -24,7 +24,8 @@ uint32_t heap_top(const struct heap *h); /* the heap must not be empty */
 uint32_t heap_pop(struct heap *h);
 void heap_moved(struct heap *h, uint32_t item);  /* its key changed, in either direction */
 void heap_remove(struct heap *h, uint32_t item); /* both: nothing when it is not in */
-void heap_clear(struct heap *h);                 /* forgets the items, keeps the memory */
+void heap_rename(struct heap *h, uint32_t from, uint32_t to); /* `to` takes the place of `from` */
+void heap_clear(struct heap *h); /* forgets the items, keeps the memory */
 void heap_free(struct heap *h);
 
 #endif

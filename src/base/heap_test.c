@@ -106,9 +106,27 @@ static void absent_items_are_ignored(void)
     heap_free(&w.h);
 }
 
+static void a_renamed_item_keeps_its_place(void)
+{
+    struct world w;
+    world_init(&w);
+    for (uint32_t i = 0; i < 10; i++) {
+        w.key[i] = i;
+        heap_push(&w.h, i);
+    }
+    w.key[50] = w.key[4];
+    heap_rename(&w.h, 4, 50);
+    heap_rename(&w.h, 100, 101); /* not in: nothing to move */
+    CHECK(w.pos[4] == HEAP_OUT && w.h.item[w.pos[50]] == 50 && w.pos[101] == HEAP_OUT);
+    for (uint32_t i = 0; i < 10; i++)
+        CHECK(heap_pop(&w.h) == (i == 4 ? 50 : i));
+    heap_free(&w.h);
+}
+
 static const struct test tests[] = {
     { "the top is always the first of all, and pops come in order", the_top_is_the_first },
     { "each item knows its position, and clearing forgets it", positions_are_true },
     { "moving or removing what is not in does nothing", absent_items_are_ignored },
+    { "a renamed item keeps its place", a_renamed_item_keeps_its_place },
 };
 TEST_MAIN(tests)

@@ -55,7 +55,7 @@ static bool is_overdue(const struct core *c, uint32_t group, int64_t now_ms)
 
 static bool group_older(const struct core *c, uint32_t a, uint32_t b)
 {
-    return c->queue.group[a].first_id < c->queue.group[b].first_id;
+    return c->queue.job[c->queue.group[a].first].id < c->queue.job[c->queue.group[b].first].id;
 }
 
 /* Of the shares below `parent` that have an overdue group, the one that is next by its share. */

@@ -11,8 +11,8 @@
 /* Inside one user: priority lifted by age, then who came first. */
 static bool group_before(const void *ctx, uint32_t a, uint32_t b)
 {
-    const struct queue *q = ctx;
-    const struct group *x = &q->group[a], *y = &q->group[b];
+    const struct user_group *x = &((const struct user_groups *)ctx)->at[a];
+    const struct user_group *y = &((const struct user_groups *)ctx)->at[b];
     if (x->rank != y->rank)
         return x->rank > y->rank;
     return x->first_id < y->first_id;
@@ -83,17 +83,16 @@ static void ready_users(struct core *c)
 static void open_user(struct core *c, uint32_t leaf)
 {
     struct share *s = &c->shares.at[leaf];
-    struct queue *q = &c->queue;
-    s->ready.pos = q->group_pos;
+    struct user_groups *u = &s->groups;
+    s->ready.pos = u->pos;
     s->ready.before = group_before;
-    s->ready.ctx = q;
+    s->ready.ctx = u;
     s->opened = true;
-    for (uint32_t i = 0; i < s->groups.n; i++) {
-        if (s->groups.at[i].shape == NONE || c->shapes.no_room[s->groups.at[i].shape])
+    for (uint32_t i = 0; i < u->n; i++) {
+        if (u->at[i].shape == NONE || c->shapes.no_room[u->at[i].shape])
             continue;
-        uint32_t g = s->groups.at[i].group;
-        q->group[g].rank = queue_rank(&q->group[g], &c->policy, c->now_ms);
-        heap_push(&s->ready, g);
+        u->at[i].rank = queue_rank(&u->at[i], &c->policy, c->now_ms);
+        heap_push(&s->ready, i);
     }
 }
 
@@ -132,8 +131,6 @@ static bool try_group(struct core *c, uint32_t group)
     struct group *g = &c->queue.group[group];
     const struct shape *s = &c->shapes.at[g->shape];
     enum resource which;
-    if (c->shapes.no_room[g->shape])
-        return false;
     uint32_t over = over_limit(c, &c->queue.job[g->first], &which);
     if (over != NONE) {
         queue_block_limit(&c->queue, &c->shapes, &c->shares, group, over, which);
@@ -176,24 +173,23 @@ static void reorder(struct core *c, uint32_t leaf)
 static bool take_turn(struct core *c, uint32_t leaf, struct plan *p, uint32_t *out_job)
 {
     struct queue *q = &c->queue;
+    struct user_groups *u = &c->shares.at[leaf].groups;
     struct heap *h = &c->shares.at[leaf].ready;
     if (!c->shares.at[leaf].opened)
         open_user(c, leaf);
     while (h->n && q->ready) {
-        uint32_t group = heap_top(h);
+        uint32_t at = heap_pop(h), group = u->at[at].group;
+        p->considered++;
+        if (c->shapes.no_room[u->at[at].shape])
+            continue;
         bool more = q->group[group].n > 1;
         *out_job = q->group[group].first;
-        p->considered++;
-        if (!try_group(c, group)) {
-            heap_remove(h, group);
+        if (!try_group(c, group))
             continue;
+        if (more) { /* else the group is gone, and its place may be another's */
+            u->at[at].rank = queue_rank(&u->at[at], &c->policy, c->now_ms);
+            heap_push(h, at);
         }
-        if (!more) {
-            heap_remove(h, group);
-            return true;
-        }
-        q->group[group].rank = queue_rank(&q->group[group], &c->policy, c->now_ms);
-        heap_moved(h, group);
         return true;
     }
     return false;

@@ -29,7 +29,6 @@ void queue_free(struct queue *q)
         free(q->job[i].held);
     free(q->job);
     free(q->group);
-    free(q->group_pos);
     map_free(&q->job_by_id);
     map_free(&q->group_by_key);
 }
@@ -79,12 +78,31 @@ static uint32_t group_alloc(struct queue *q)
         q->group_unused = q->group[i].shape_next;
         return i;
     }
-    uint32_t cap = q->group_cap;
     vec_grow(q->group, q->groups, q->group_cap);
-    if (cap != q->group_cap)
-        q->group_pos = xrealloc(q->group_pos, q->group_cap, sizeof *q->group_pos);
-    q->group_pos[q->groups] = HEAP_OUT;
     return q->groups++;
+}
+
+static void user_groups_add(struct user_groups *u, struct user_group g)
+{
+    uint32_t cap = u->cap;
+    vec_grow(u->at, u->n, u->cap);
+    if (cap != u->cap)
+        u->pos = xrealloc(u->pos, u->cap, sizeof *u->pos);
+    u->pos[u->n] = HEAP_OUT;
+    u->at[u->n++] = g;
+}
+
+/* The last one takes its place, also in the heap of a pass that is under way. */
+static void user_groups_remove(struct queue *q, struct share *leaf, uint32_t at)
+{
+    struct user_groups *u = &leaf->groups;
+    uint32_t last = --u->n;
+    if (at == last)
+        return;
+    u->at[at] = u->at[last];
+    q->group[u->at[at].group].leaf_at = at;
+    if (leaf->ready.n)
+        heap_rename(&leaf->ready, last, at);
 }
 
 static uint32_t group_of(struct queue *q, struct shapes *sh, struct shares *s, const struct job *j)
@@ -111,9 +129,8 @@ static uint32_t group_of(struct queue *q, struct shapes *sh, struct shares *s, c
     if (shape->groups != NONE)
         q->group[shape->groups].shape_prev = i;
     shape->groups = i;
-    vec_grow(leaf->groups.at, leaf->groups.n, leaf->groups.cap);
-    leaf->groups.at[leaf->groups.n].group = i;
-    leaf->groups.at[leaf->groups.n++].shape = j->shape;
+    user_groups_add(&leaf->groups,
+                    (struct user_group){ .group = i, .shape = j->shape, .priority = j->priority });
     leaf->touched = true;
     shape->open++;
     q->ready += !sh->no_room[j->shape];
@@ -147,9 +164,7 @@ static void drop_group(struct queue *q, struct shapes *sh, struct shares *s, uin
     *(g->shape_prev == NONE ? &shape->groups : &q->group[g->shape_prev].shape_next) = g->shape_next;
     if (g->shape_next != NONE)
         q->group[g->shape_next].shape_prev = g->shape_prev;
-    struct user_groups *of = &s->at[g->leaf].groups;
-    of->at[g->leaf_at] = of->at[--of->n];
-    q->group[of->at[g->leaf_at].group].leaf_at = g->leaf_at;
+    user_groups_remove(q, &s->at[g->leaf], g->leaf_at);
     shape->open--;
     q->ready -= !sh->no_room[g->shape];
     map_remove(&q->group_by_key, group_key(g->leaf, g->shape, g->priority));
@@ -159,10 +174,11 @@ static void drop_group(struct queue *q, struct shapes *sh, struct shares *s, uin
 
 /* ---- waiting ---- */
 
-static void group_note_first(const struct queue *q, struct group *g)
+static void group_note_first(const struct queue *q, struct shares *s, const struct group *g)
 {
-    g->first_id = q->job[g->first].id;
-    g->first_submit_ms = q->job[g->first].submit_ms;
+    struct user_group *u = &s->at[g->leaf].groups.at[g->leaf_at];
+    u->first_id = q->job[g->first].id;
+    u->first_submit_ms = q->job[g->first].submit_ms;
 }
 
 void queue_add(struct queue *q, struct shapes *sh, struct shares *s, uint32_t job)
@@ -180,7 +196,7 @@ void queue_add(struct queue *q, struct shapes *sh, struct shares *s, uint32_t jo
     *(after == NONE ? &g->first : &q->job[after].next) = job;
     *(before == NONE ? &g->last : &q->job[before].prev) = job;
     g->n++;
-    group_note_first(q, g);
+    group_note_first(q, s, g);
     q->waiting++;
     for (uint32_t i = j->leaf; i != NONE; i = s->at[i].parent)
         s->at[i].waiting++;
@@ -198,7 +214,7 @@ void queue_remove(struct queue *q, struct shapes *sh, struct shares *s, uint32_t
     if (--g->n == 0)
         drop_group(q, sh, s, j->group);
     else
-        group_note_first(q, g);
+        group_note_first(q, s, g);
     j->group = j->prev = j->next = NONE;
 }
 
@@ -261,7 +277,7 @@ enum reason queue_why(const struct queue *q, const struct shapes *sh, const stru
     return sh->no_room[g->shape] ? WHY_ROOM : WHY_NEW;
 }
 
-uint32_t queue_rank(const struct group *g, const struct policy *p, int64_t now_ms)
+uint32_t queue_rank(const struct user_group *g, const struct policy *p, int64_t now_ms)
 {
     int64_t waited_ms = now_ms > g->first_submit_ms ? now_ms - g->first_submit_ms : 0;
     return g->priority + (uint32_t)MIN(waited_ms / p->age_step_ms, p->age_max_steps);

@@ -32,11 +32,7 @@ struct job {
     bool has_claim; /* room is kept free for it */
 };
 
-/* What a pass compares stands first, on one cache line; the lists stand behind it. */
 struct group {
-    uint64_t first_id; /* of the first job, at hand */
-    int64_t first_submit_ms;
-    uint32_t rank; /* priority lifted by age; only during a pass */
     uint32_t leaf, shape;
     uint32_t first, last, n; /* jobs, oldest first */
     uint32_t blocked_on;     /* the share whose limit it waits for, or NONE */
@@ -53,7 +49,6 @@ struct queue {
     struct map job_by_id;
     struct group *group;
     uint32_t groups, group_cap, group_unused; /* unused groups are chained by shape_next */
-    uint32_t *group_pos;                      /* place of each group in its user's heap */
     struct map group_by_key;
     uint64_t waiting; /* jobs in groups */
     uint64_t ready;   /* groups that are worth trying */
@@ -85,6 +80,6 @@ enum reason queue_why(const struct queue *q, const struct shapes *sh, const stru
                       uint32_t group);
 
 /* The class of the group's first job, lifted by its age. */
-uint32_t queue_rank(const struct group *g, const struct policy *p, int64_t now_ms);
+uint32_t queue_rank(const struct user_group *g, const struct policy *p, int64_t now_ms);
 
 #endif

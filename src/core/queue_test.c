@@ -82,9 +82,10 @@ static void a_job_that_comes_back_keeps_its_turn(void)
     uint32_t last = waiting(&l, 3, l.ann, 1);
     const struct group *g = &l.q.group[l.q.job[first].group];
     leave(&l, first);
-    CHECK(g->first == mid && g->first_id == 2 && g->first_submit_ms == 2);
+    const struct user_group *u = &l.s.at[g->leaf].groups.at[g->leaf_at];
+    CHECK(g->first == mid && u->first_id == 2 && u->first_submit_ms == 2);
     queue_add(&l.q, &l.sh, &l.s, first);
-    CHECK(g->first == first && g->last == last && g->first_id == 1 && g->n == 3);
+    CHECK(g->first == first && g->last == last && u->first_id == 1 && g->n == 3);
     leave(&l, mid);
     queue_add(&l.q, &l.sh, &l.s, mid);
     CHECK(l.q.job[first].next == mid && l.q.job[mid].next == last);
@@ -150,7 +151,7 @@ static void waking_all_makes_every_group_ready(void)
 static void age_lifts_a_priority_by_a_bounded_number_of_classes(void)
 {
     struct policy p = policy_default();
-    struct group g = { .priority = PRIO_LOW, .first_submit_ms = 1000 };
+    struct user_group g = { .priority = PRIO_LOW, .first_submit_ms = 1000 };
     p.age_step_ms = 100000;
     p.age_max_steps = 2;
     CHECK_INT(queue_rank(&g, &p, 1000), PRIO_LOW);
@@ -196,7 +197,9 @@ static void recount(uint64_t seed, const struct line *l, const uint32_t *at, con
             continue;
         seen[j->group] = true;
         ready += g->blocked_on == NONE && !l->sh.no_room[g->shape];
-        CHECK_AT(seed, l->q.job[g->first].prev == NONE && g->first_id == l->q.job[g->first].id);
+        CHECK_AT(seed,
+                 l->q.job[g->first].prev == NONE &&
+                     l->s.at[g->leaf].groups.at[g->leaf_at].first_id == l->q.job[g->first].id);
     }
     CHECK_AT(seed, l->q.waiting == n && l->q.ready == ready && l->s.at[l->ann].waiting == of_ann);
     CHECK_AT(seed, l->s.at[SHARE_ROOT].waiting == n);

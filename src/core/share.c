@@ -67,6 +67,7 @@ void shares_free(struct shares *s)
         free(s->at[i].name);
         heap_free(&s->at[i].ready);
         free(s->at[i].groups.at);
+        free(s->at[i].groups.pos);
     }
     free(s->at);
     free(s->pos);

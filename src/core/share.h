@@ -18,12 +18,20 @@
 #include "base/map.h"
 #include "core/event.h"
 
-/* The groups of a user, side by side: a pass looks through them often.  `shape` is NONE while the
- * group waits for a limit. */
+/* What a pass compares of a user's groups, side by side: it looks through them often, and there are
+ * more of them than a cache holds. */
+struct user_group {
+    uint64_t first_id; /* of the group's first job */
+    int64_t first_submit_ms;
+    uint32_t group;
+    uint32_t shape; /* NONE while the group waits for a limit */
+    uint32_t rank;  /* priority lifted by age; only during a pass */
+    uint8_t priority;
+};
+
 struct user_groups {
-    struct {
-        uint32_t group, shape;
-    } * at;
+    struct user_group *at;
+    uint32_t *pos; /* place of each in the user's heap */
     uint32_t n, cap;
 };
 
