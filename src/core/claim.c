@@ -188,6 +188,18 @@ static bool make_one(struct core *c, uint32_t job)
     return true;
 }
 
+void claims_review(struct core *c)
+{
+    enum resource which;
+    for (uint32_t i = 0; i < c->claims;) {
+        uint32_t job = c->claim[i].job;
+        if (core_over_limit(c, &c->queue.job[job], &which) == NONE)
+            i++;
+        else
+            claims_drop(c, job);
+    }
+}
+
 void claims_make(struct core *c, int64_t now_ms)
 {
     if (now_ms < c->claim_check_ms || c->claims >= (uint64_t)c->policy.claims_max)

@@ -290,6 +290,20 @@ static int apply_policy(struct core *c, const struct policy *p, int64_t now_ms, 
     return 0;
 }
 
+uint32_t core_over_limit(const struct core *c, const struct job *j, enum resource *out_which)
+{
+    struct amounts a = core_amounts(c, &c->shapes.at[j->shape].request);
+    return shares_over_limit(&c->shares, j->leaf, &a, out_which);
+}
+
+void core_close_pass(struct core *c)
+{
+    if (!c->pass_open)
+        return;
+    c->pass_open = false;
+    claims_make(c, c->now_ms);
+}
+
 int core_apply(struct core *c, const struct event *ev, struct err *e)
 {
     int64_t now_ms =
@@ -297,6 +311,8 @@ int core_apply(struct core *c, const struct event *ev, struct err *e)
     int rc = -1;
     if (ev->t_ms < -TIME_MAX_MS || ev->t_ms > TIME_MAX_MS)
         return err_set(e, ERR_INVALID, "t: %lld ms is not a time", (long long)ev->t_ms);
+    if (ev->kind != EVENT_PLACE)
+        core_close_pass(c);
     switch (ev->kind) {
     case EVENT_POLICY: rc = apply_policy(c, &ev->policy, now_ms, e); break;
     case EVENT_MODEL: rc = cluster_set_model(&c->cluster, &ev->model, e); break;
@@ -307,7 +323,11 @@ int core_apply(struct core *c, const struct event *ev, struct err *e)
     case EVENT_SUBMIT: rc = apply_submit(c, &ev->submit, now_ms, e); break;
     case EVENT_JOB: rc = apply_job(c, &ev->job, now_ms, e); break;
     case EVENT_PLACE: rc = apply_place(c, &ev->place, now_ms, e); break;
-    case EVENT_PASS: rc = 0; break;
+    case EVENT_PASS:
+        claims_review(c);
+        c->pass_open = true;
+        rc = 0;
+        break;
     case EVENT_KIND_COUNT: rc = err_set(e, ERR_INTERNAL, "not an event"); break;
     }
     if (rc == 0)

@@ -119,19 +119,13 @@ static void plan_add(struct plan *p, struct arena *a, const struct job *j)
     };
 }
 
-static uint32_t over_limit(const struct core *c, const struct job *j, enum resource *out_which)
-{
-    struct amounts a = core_amounts(c, &c->shapes.at[j->shape].request);
-    return shares_over_limit(&c->shares, j->leaf, &a, out_which);
-}
-
 /* Starts the group's first job, or finds out why not. */
 static bool try_group(struct core *c, uint32_t group)
 {
     struct group *g = &c->queue.group[group];
     const struct shape *s = &c->shapes.at[g->shape];
     enum resource which;
-    uint32_t over = over_limit(c, &c->queue.job[g->first], &which);
+    uint32_t over = core_over_limit(c, &c->queue.job[g->first], &which);
     if (over != NONE) {
         queue_block_limit(&c->queue, &c->shapes, &c->shares, group, over, which);
         return false;
@@ -202,7 +196,7 @@ static void leave_heaps(struct core *c)
         heap_clear(&c->shares.at[i].ready);
 }
 
-/* Starts the job of one claim, on its own nodes or elsewhere; or drops a claim it may not use. */
+/* Starts the job of one claim, on its own nodes or elsewhere. */
 static bool try_claim(struct core *c, uint32_t claim, struct arena *a, struct plan *out)
 {
     const struct claim *cl = &c->claim[claim];
@@ -211,10 +205,8 @@ static bool try_claim(struct core *c, uint32_t claim, struct arena *a, struct pl
     const struct request *r = &c->shapes.at[j->shape].request;
     enum resource which;
     out->considered++;
-    if (over_limit(c, j, &which) != NONE) {
-        claims_drop(c, job);
-        return true;
-    }
+    if (core_over_limit(c, j, &which) != NONE)
+        return false;
     if (!gang_find_on(&c->cluster, r, cl->node, cl->n, &c->scratch, c->slots) && !find_place(c, r))
         return false;
     core_place(c, job, c->slots, r->replicas, c->now_ms);
@@ -222,7 +214,7 @@ static bool try_claim(struct core *c, uint32_t claim, struct arena *a, struct pl
     return true;
 }
 
-/* Jobs that nodes are kept for go first.  Each claim that falls gives room to the others, so again
+/* Jobs that room is kept for go first.  Each claim that falls gives room to the others, so again
  * until none moves: afterwards no such job fits, and the order of the rest is not disturbed. */
 static void try_claims(struct core *c, struct arena *a, struct plan *out)
 {
@@ -232,9 +224,11 @@ static void try_claims(struct core *c, struct arena *a, struct plan *out)
 
 void core_pass(struct core *c, int64_t now_ms, struct arena *a, struct plan *out)
 {
+    core_close_pass(c);
     c->now_ms = MAX(now_ms, c->now_ms);
     c->passes++;
     *out = (struct plan){ 0 };
+    claims_review(c);
     try_claims(c, a, out);
     wake_for_room(c);
     if (c->queue.ready) {

@@ -29,6 +29,7 @@ struct core {
     struct slot *slots; /* working memory for one placement */
     int64_t now_ms;     /* the latest time seen */
     uint64_t passes;    /* made so far */
+    bool pass_open;     /* a journal's pass is being restored: its decisions may still follow */
     uint64_t last_job;  /* the largest job id seen */
 };
 
@@ -46,10 +47,15 @@ static inline int64_t core_next_cost_milli(const struct core *c, const struct re
 }
 
 /* core.c: what a pass and the journal's decisions have in common */
+void core_close_pass(struct core *c); /* what a restored pass does after its decisions */
+uint32_t core_over_limit(const struct core *c, const struct job *j, enum resource *out_which);
 void core_place(struct core *c, uint32_t job, const struct slot *slots, uint32_t n, int64_t now_ms);
 
 /* claim.c */
 void claims_drop(struct core *c, uint32_t job); /* when the job no longer waits */
+/* The first and the last thing that a pass does.  Both look at the state and at nothing else, so a
+ * restored journal, which has a pass's decisions but not its claims, comes to the same ones. */
+void claims_review(struct core *c); /* room that a job may not use is not kept for it */
 void claims_make(struct core *c, int64_t now_ms);
 
 #endif
