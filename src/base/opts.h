@@ -1,7 +1,8 @@
 /* opts - command line options as a table that carries their help.
  *
- * `--name value`, `--name=value` and flags; what the table does not know is an error that names the nearest known
- * option.  Values are checked and stored at an offset of the caller's struct, which holds the defaults.
+ * `--name value`, `--name=value` and flags; what the table does not know is an error that names
+ * the nearest known option.  Values are checked and stored at an offset of the caller's struct,
+ * which holds the defaults.
  */
 #ifndef NS_BASE_OPTS_H
 #define NS_BASE_OPTS_H
@@ -32,7 +33,8 @@ int opts_parse(const struct opt *table, size_t n, int argc, char *const *argv, v
 /* One line an option. */
 void opts_help(const struct opt *table, size_t n, struct buf *out);
 
-/* The entry of `words` that is closest to `word` by letters added, dropped or changed; NULL when none is close. */
+/* The entry of `words` that is closest to `word` by letters added, dropped or changed; NULL when
+ * none is close. */
 const char *opts_nearest(const char *word, const char *const *words, size_t n);
 
 #endif

@@ -1,7 +1,7 @@
 /* Claims: room kept free for a job that has waited too long, so that small jobs which always fit
- * somewhere cannot starve a large one, nor take the share of a tenant with large ones.  The tenant
- * that is next by its share goes first, with its oldest such job.  Only as much of a node is kept as
- * the job needs, for one job a node; what runs on it runs on. */
+ * somewhere cannot starve a large one, nor take the share of a tenant with large ones.  The
+ * tenant that is next by its share goes first, with its oldest such job.  Only as much of a node
+ * is kept as the job needs, for one job a node; what runs on it runs on. */
 #include "core/state.h"
 
 #define CHECK_EVERY_MS (60 * INT64_C(1000))

@@ -39,8 +39,8 @@ static void fill_gain(struct search *s)
     }
 }
 
-/* The GPU where the share leaves the least waste.  In one link group the GPUs lie sorted, whole ones first:
- * one of those stands for all, and after the first that is too full there is none. */
+/* The GPU where the share leaves the least waste.  In one link group the GPUs lie sorted, whole
+ * ones first: one of those stands for all, and after the first that is too full there is none. */
 static float share_cost(const struct search *s, const struct cell *ce, uint8_t *out_gpu)
 {
     float opens = ce->whole ? s->d->block[ce->whole - 1] - s->d->block[ce->whole] : 0;

@@ -1,14 +1,15 @@
 /* share - who is next: tenants as a tree, users as leaves, each with what it may have, has, had.
  *
- * The key of a share is (past + present + job / 2) / weight, in reference GPUs: `past` is its use
- * averaged with the policy's half-life, `present` what it holds now, each as far as it is above the
- * guarantee; `job` what one of its jobs takes, as a mean.  Filling always the smallest key is a weighted max-min share
- * above the guarantees, corrected for the past; in steady contention past and present both settle
- * at the entitlement.  Without half a job small shares would win: a share is chosen at its lowest,
- * and one that is small next to its jobs is further below its mean then.  Jobs are not divisible,
- * so what is held can only be the entitlement rounded to jobs; the rounding goes up or down as the
- * past asks (share.c), which makes the mean exact.  A share below its guarantee comes before all
- * others.  Sums are integers; only the past is a floating-point number.
+ * The key of a share is (past + present + job / 2) / weight, in reference GPUs: `past` is its
+ * use averaged with the policy's half-life, `present` what it holds now, each as far as it is
+ * above the guarantee; `job` what one of its jobs takes, as a mean.  Filling always the smallest
+ * key is a weighted max-min share above the guarantees, corrected for the past; in steady
+ * contention past and present both settle at the entitlement.  Without half a job small shares
+ * would win: a share is chosen at its lowest, and one that is small next to its jobs is further
+ * below its mean then.  Jobs are not divisible, so what is held can only be the entitlement
+ * rounded to jobs; the rounding goes up or down as the past asks (share.c), which makes the mean
+ * exact.  A share below its guarantee comes before all others.  Sums are integers; only the past
+ * is a floating-point number.
  */
 #ifndef NS_CORE_SHARE_H
 #define NS_CORE_SHARE_H

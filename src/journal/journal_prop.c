@@ -104,7 +104,8 @@ static bool same_plan(const struct plan *a, const struct plan *b)
     return true;
 }
 
-/* Also what is not in any view, like room that is kept, has to be the same: it shows in what follows. */
+/* Also what is not in any view, like room that is kept, has to be the same: it shows in what
+ * follows. */
 static bool same_future(struct core *a, struct core *b, struct world *w)
 {
     AUTO(arena_free) struct arena arena = { 0 };

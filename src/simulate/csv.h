@@ -52,8 +52,8 @@ int csv_open(struct csv *c, const struct csv_source *from, const struct csv_tabl
     MUST_USE;
 int csv_next(struct csv *c, struct err *e) MUST_USE; /* 1: a row, 0: the end, -1: broken */
 
-/* A column is its index in the table's list; `columns` + i is the i-th field of the file, for tables
- * whose column names are data.  The text is valid until the next row. */
+/* A column is its index in the table's list; `columns` + i is the i-th field of the file, for
+ * tables whose column names are data.  The text is valid until the next row. */
 struct str csv_name(const struct csv *c, size_t column);
 struct str csv_text(const struct csv *c, size_t column);
 bool csv_has(const struct csv *c, size_t column); /* the header names it */

@@ -1,8 +1,9 @@
 /* Fragmentation gradient descent, the published packer we are measured against.
  *
- * The fragmentation of a room for a kind of job is the free GPU parts which that kind cannot use; a node's score
- * is how little the expected fragmentation over the typical kinds rises.  Scores are whole
- * percents of a sigmoid, so the order of additions matters: it is the published one.
+ * The fragmentation of a room for a kind of job is the free GPU parts which that kind cannot
+ * use; a node's score is how little the expected fragmentation over the typical kinds rises.
+ * Scores are whole percents of a sigmoid, so the order of additions matters: it is the published
+ * one.
  */
 #include <math.h>
 

@@ -1,6 +1,7 @@
-/* A small lab's weeks, made from a seed: what people there do in a day is a table of streams, what
- * their jobs ask for a table of kinds.  The numbers are set so that a week's demand is about two thirds of
- * its GPU-hours: a queue by day, trainings at night, and an empty lab when Sunday ends. */
+/* A small lab's weeks, made from a seed: what people there do in a day is a table of streams,
+ * what their jobs ask for a table of kinds.  The numbers are set so that a week's demand is
+ * about two thirds of its GPU-hours: a queue by day, trainings at night, and an empty lab when
+ * Sunday ends. */
 #include "base/decay.h"
 #include "base/rng.h"
 #include "simulate/trace.h"

@@ -1,9 +1,9 @@
 /* openb - the packing traces of a large GPU cluster: nodes, pods, the order in which the pods
  * arrive, node ranks, published results.
  *
- * Every row an order names is a pod, every list of ranks is a permutation of the nodes, every pod
- * asks for no GPU or for 1 to 1000 thousandths of each.  A reading that fails leaves *out alone, and
- * its error names file, line and field.
+ * Every row an order names is a pod, every list of ranks is a permutation of the nodes, every
+ * pod asks for no GPU or for 1 to 1000 thousandths of each.  A reading that fails leaves *out
+ * alone, and its error names file, line and field.
  */
 #ifndef NS_SIMULATE_OPENB_H
 #define NS_SIMULATE_OPENB_H

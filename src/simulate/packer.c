@@ -67,7 +67,7 @@ uint32_t packer_best_cell(struct cluster *c, const struct request *r, cell_score
     return s.best.cell;
 }
 
-/* ---- best fit: what is left of CPUs and GPUs, half and half; in whole percent of a large node ---- */
+/* ---- best fit: what is left of CPUs and GPUs, half each, in percent of a large node ---- */
 
 #define LARGE_CPU_MILLI 128000.0
 #define LARGE_GPU_MILLI 8000.0

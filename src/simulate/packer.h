@@ -1,7 +1,7 @@
 /* packer - the rules by which one replica is given a node, as backends of one interface.
  *
- * nightshift is the product's own (core/place.h); bestfit and fgd are the published ones it is measured against.  All
- * look at the same cells of the same cluster.
+ * nightshift is the product's own (core/place.h); bestfit and fgd are the published ones it is
+ * measured against.  All look at the same cells of the same cluster.
  */
 #ifndef NS_SIMULATE_PACKER_H
 #define NS_SIMULATE_PACKER_H

@@ -93,7 +93,8 @@ static void bestfit_takes_the_node_with_the_least_left(void)
     CHECK_INT(node_for("bestfit", &c, &q), 1);
 }
 
-/* A GPU left is 1/16 of the score, 8 CPUs left are 1/32: 2 GPUs and 0 CPUs against 0 GPUs and 56. */
+/* A GPU left is 1/16 of the score, 8 CPUs left are 1/32: 2 GPUs and 0 CPUs against 0 GPUs and
+ * 56. */
 static void bestfit_weighs_cpus_and_gpus_by_a_large_node(void)
 {
     AUTO(cluster_free) struct cluster c;

@@ -49,7 +49,8 @@ struct curve {
     uint32_t n[PACKING_PERCENT_MAX];
 };
 
-/* Every pod is a sample, placed or not; the mean of a bucket, of its neighbours where it is empty. */
+/* Every pod is a sample, placed or not; the mean of a bucket, of its neighbours where it is
+ * empty. */
 static void curve_add(struct curve *c, double arrived, double used)
 {
     double percent = nearbyint(arrived * 100);

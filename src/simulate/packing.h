@@ -1,4 +1,5 @@
-/* packing - the packing benchmark: pods arrive one by one, are placed at once or dropped, and stay. */
+/* packing - the packing benchmark: pods arrive one by one, are placed at once or dropped, and
+ * stay. */
 #ifndef NS_SIMULATE_PACKING_H
 #define NS_SIMULATE_PACKING_H
 
@@ -10,8 +11,8 @@
 
 struct packing_seed {
     uint64_t seed;
-    double alloc
-        [PACKING_PERCENT_MAX]; /* percent allocated at this percent of arrived demand; NAN = unknown */
+    /* Percent allocated at each percent of arrived demand; NAN: not known. */
+    double alloc[PACKING_PERCENT_MAX];
     uint64_t placed, dropped;
     double ns_per_placement;
 };
@@ -21,8 +22,7 @@ struct packing_result {
     struct packing_seed *seed; /* the caller frees */
     uint32_t seeds;
     double alloc_100, alloc_130, ns_per_placement; /* means over the seeds */
-    double
-        off_published; /* largest difference to a published point of this policy; NAN: none is known */
+    double off_published; /* most off a published point of this policy; NAN: none is known */
 };
 
 /* prior_trace: the policy knows the whole pod list beforehand; else only what has arrived. */

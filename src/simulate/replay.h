@@ -1,7 +1,8 @@
 /* replay - a trace in virtual time under a policy.
  *
- * nightshift is the product's own core, fed with the events it would get; fifo, sjf, bestfit and fgd are
- * references.  Where a trace's nodes belong to tenants alone, each tenant is a cluster of its own.
+ * nightshift is the product's own core, fed with the events it would get; fifo, sjf, bestfit and
+ * fgd are references.  Where a trace's nodes belong to tenants alone, each tenant is a cluster
+ * of its own.
  */
 #ifndef NS_SIMULATE_REPLAY_H
 #define NS_SIMULATE_REPLAY_H

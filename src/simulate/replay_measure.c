@@ -60,7 +60,8 @@ struct wish {
     double gets;
 };
 
-/* The guarantees first; what is left goes to those who still want, by weight, until all is given. */
+/* The guarantees first; what is left goes to those who still want, by weight, until all is
+ * given. */
 static void share_out(double capacity, struct wish *w, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {

@@ -1,4 +1,5 @@
-/* The reference policies: one queue in a fixed order that stops at the first job without a place. */
+/* The reference policies: one queue in a fixed order that stops at the first job without a
+ * place. */
 #include "base/heap.h"
 #include "simulate/packer.h"
 #include "simulate/replay.h"
@@ -59,7 +60,8 @@ static bool ends_before(const void *ctx, uint32_t a, uint32_t b)
 
 /* ---- consolidated placement ---- */
 
-/* The lowest node with exactly `whole` free GPUs and room for the rest of the request, after node `after`. */
+/* The lowest node with exactly `whole` free GPUs and room for the rest of the request, after
+ * node `after`. */
 static uint32_t node_with(const struct reference *r, uint32_t whole, const struct request *q,
                           uint32_t after)
 {
@@ -136,7 +138,8 @@ static uint32_t consolidate_one(const struct reference *r, const struct request 
     return 0;
 }
 
-/* Whole nodes are slots of another size than the replicas: right only where GPUs are all it asks for. */
+/* Whole nodes are slots of another size than the replicas: right only where GPUs are all it asks
+ * for. */
 static bool may_consolidate_gang(const struct reference *r, const struct request *q)
 {
     return r->consolidate && r->c.kinds == 1 && q->replicas > 1 && q->layout == LAYOUT_FEWEST &&

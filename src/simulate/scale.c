@@ -79,8 +79,8 @@ static int build(struct bench *b, uint32_t nodes, struct err *e)
     return 0;
 }
 
-/* 20 % shares of a GPU, 10 % gangs of 16 to 64 GPUs over nodes, else 1 to 8 GPUs on one node; CPUs and
- * memory go with the GPUs, in many proportions. */
+/* 20 % shares of a GPU, 10 % gangs of 16 to 64 GPUs over nodes, else 1 to 8 GPUs on one node;
+ * CPUs and memory go with the GPUs, in many proportions. */
 static struct event make_job(struct bench *b)
 {
     static const uint32_t cpus[] = { 2, 4, 6, 8, 12 }, mem_gib[] = { 8, 16, 32, 64 };

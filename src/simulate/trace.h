@@ -59,9 +59,9 @@ int trace_finish(struct trace *t, struct err *e) MUST_USE;
 
 /* ---- readers: one a format ---- */
 
-/* DIR/philly/{s2_window_jobs.csv,philly_vc_nodes.csv}, or the same files in DIR itself, plain or with
- * .gz; philly_jobs.csv where there is no s2_window_jobs.  pooled_nodes > 0: one pool of that many
- * nodes instead of the virtual clusters' own. */
+/* DIR/philly/{s2_window_jobs.csv,philly_vc_nodes.csv}, or the same files in DIR itself, plain or
+ * with .gz; philly_jobs.csv where there is no s2_window_jobs.  pooled_nodes > 0: one pool of
+ * that many nodes instead of the virtual clusters' own. */
 int trace_read_philly(const char *dir, uint32_t pooled_nodes, struct trace *out, struct err *e)
     MUST_USE;
 int trace_parse_philly(const struct csv_source *vcs, const struct csv_source *jobs,
@@ -74,8 +74,8 @@ int trace_read_swf(const char *file, uint32_t gpus_per_node, struct trace *out, 
 int trace_parse_swf(const struct csv_source *from, uint32_t gpus_per_node, struct trace *out,
                     struct err *e) MUST_USE;
 
-/* A small lab's weeks from a seed: ten desks, a server, five tenants, jobs by day and night.  Time 0
- * is a Monday's midnight. */
+/* A small lab's weeks from a seed: ten desks, a server, five tenants, jobs by day and night.
+ * Time 0 is a Monday's midnight. */
 int trace_make_lab(uint64_t seed, uint32_t days, struct trace *out, struct err *e) MUST_USE;
 
 /* ---- for readers ---- */

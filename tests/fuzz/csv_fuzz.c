@@ -1,5 +1,5 @@
-/* A table of any bytes: no row has more or fewer values than the header, a number lies in its range,
- * and an error is one line that names file, line and field. */
+/* A table of any bytes: no row has more or fewer values than the header, a number lies in its
+ * range, and an error is one line that names file, line and field. */
 #include "simulate/csv.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

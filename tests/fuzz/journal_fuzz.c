@@ -1,5 +1,5 @@
-/* Any bytes as the lines of a journal: what reads is written and read again, the same byte for byte,
- * and a core that is told all of it keeps its sums. */
+/* Any bytes as the lines of a journal: what reads is written and read again, the same byte for
+ * byte, and a core that is told all of it keeps its sums. */
 #include "core/core.h"
 #include "journal/journal.h"
 
@@ -48,7 +48,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             core_pass(c, ev.t_ms, &a, &p);
         arena_reset(&a);
     }
-    /* A limit may be set below what is in use, and a decision is not asked twice; sums must hold. */
+    /* A limit may be set below what is in use, and a decision is not asked twice; sums must
+     * hold. */
     must(core_audit(c, &e) == 0 || strstr(e.msg, "is over its limit"));
     return 0;
 }

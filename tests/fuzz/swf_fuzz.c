@@ -1,5 +1,5 @@
-/* A log of any bytes, once for CPUs and once for GPUs: what is read can be replayed, what is refused
- * leaves the output alone. */
+/* A log of any bytes, once for CPUs and once for GPUs: what is read can be replayed, what is
+ * refused leaves the output alone. */
 #include "simulate/trace.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

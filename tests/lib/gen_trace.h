@@ -1,5 +1,5 @@
-/* gen_trace - small valid traces in the published formats, made from a seed: what tests read instead
- * of the real ones, which are not part of the project. */
+/* gen_trace - small valid traces in the published formats, made from a seed: what tests read
+ * instead of the real ones, which are not part of the project. */
 #ifndef NS_TESTS_LIB_GEN_TRACE_H
 #define NS_TESTS_LIB_GEN_TRACE_H
 

@@ -1,4 +1,5 @@
-/* replay - runs a fuzz target over its saved inputs, without a fuzzer: each file is one TAP case. */
+/* replay - runs a fuzz target over its saved inputs, without a fuzzer: each file is one TAP
+ * case. */
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>

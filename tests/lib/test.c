@@ -15,9 +15,9 @@ struct running {
     char line[256];
 };
 
-/* cmocka's own skip prints "not ok", which counts as a failure; so a skipped test returns from here
- * as passed, under a name that carries TAP's directive.  The jump needs a home that a void(void) can
- * reach: this is the only mutable global. */
+/* cmocka's own skip prints "not ok", which counts as a failure; so a skipped test returns from
+ * here as passed, under a name that carries TAP's directive.  The jump needs a home that a
+ * void(void) can reach: this is the only mutable global. */
 static jmp_buf skip_jump;
 static char skip_reason[160];
 

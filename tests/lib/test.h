@@ -1,8 +1,8 @@
 /* test - what a test file needs: checks, a list of sentences, a main.
  *
- * Output is TAP, one line a test, so the runner counts cases and not files.  A failed check ends its
- * test at once and the next one runs.  cmocka does the work and stays behind this header: a test
- * that needs more of it than this is usually a test of the wrong thing.
+ * Output is TAP, one line a test, so the runner counts cases and not files.  A failed check ends
+ * its test at once and the next one runs.  cmocka does the work and stays behind this header: a
+ * test that needs more of it than this is usually a test of the wrong thing.
  *
  * A test binary takes one optional argument, a pattern: `engine_test 'a gang*'`.
  */
