@@ -6,7 +6,6 @@
 #include "base/buf.h"
 #include "simulate/openb.h"
 
-#define PACKING_SEEDS_MAX 64
 #define PACKING_PERCENT_MAX 400
 
 struct packing_seed {
