@@ -38,8 +38,8 @@ struct policy {
     int64_t half_life_ms;   /* after this long a used GPU-hour counts half */
     int64_t age_step_ms;    /* waiting this long lifts a job by one priority class */
     int64_t age_max_steps;  /* at most this many classes */
-    int64_t claim_after_ms; /* a job that waited this long may have nodes kept free for it */
-    int64_t claims_max;     /* so many jobs at a time may have nodes kept free */
+    int64_t claim_after_ms; /* a job that waited this long may have room kept for it */
+    int64_t claims_max;     /* so many jobs at a time may have room kept */
     int64_t cpu_cost_milli; /* what one CPU costs, in thousandths of a reference GPU */
 };
 

@@ -133,7 +133,7 @@ static void say_room(struct core *c, const struct request *r, struct explanation
     else
         say_gpus(r, &s, x);
     if (s.kept)
-        say(x, WHY_KEPT, "%u machines are kept free for jobs that have waited longer", s.kept);
+        say(x, WHY_KEPT, "room on %u machines is kept for jobs that have waited longer", s.kept);
 }
 
 int core_explain(struct core *c, job_id id, int64_t now_ms, struct explanation *out, struct err *e)
@@ -154,7 +154,7 @@ int core_explain(struct core *c, job_id id, int64_t now_ms, struct explanation *
         say_room(c, &c->shapes.at[j->shape].request, &x);
         if (j->has_claim)
             say(&x, WHY_KEPT,
-                "machines are being kept free for it: it starts when what runs there ends");
+                "room is being kept for it: it starts when enough of what runs there has ended");
         if (x.n == 0)
             say(&x, WHY_NEW, "there is room: the next pass starts it");
     }

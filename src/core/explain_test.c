@@ -175,7 +175,7 @@ static void room_that_is_kept_for_another_job_is_explained_to_both(void)
     struct explanation x = ask(&s, large);
     CHECK_INT(x.line[x.n - 1].why, WHY_KEPT);
     CHECK_STR(x.line[x.n - 1].text,
-              "machines are being kept free for it: it starts when what runs there ends");
+              "room is being kept for it: it starts when enough of what runs there has ended");
     CHECK_INT(x.waited_ms, 2 * HOUR_MS);
     x = ask(&s, small);
     CHECK_INT(x.line[x.n - 1].why, WHY_KEPT);

@@ -12,9 +12,9 @@ static const struct policy_key keys[] = {
     { "age_max_steps", offsetof(struct policy, age_max_steps), 0, 3, 2,
       "Age lifts a job by at most this many classes" },
     { "claim_after_ms", offsetof(struct policy, claim_after_ms), 0, 3650 * DAY_MS, 12 * HOUR_MS,
-      "A job that waited this long for room may have machines kept free for it" },
+      "A job that waited this long for room may have room kept for it" },
     { "claims_max", offsetof(struct policy, claims_max), 0, 1000, 2,
-      "So many jobs at a time may have machines kept free" },
+      "So many jobs at a time may have room kept" },
     { "cpu_cost_milli", offsetof(struct policy, cpu_cost_milli), 0, 1000, 10,
       "What one CPU costs, in thousandths of a reference GPU" },
 };

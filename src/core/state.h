@@ -7,7 +7,7 @@
 #include "core/policy.h"
 #include "core/queue.h"
 
-/* Nodes kept free for a job that has waited too long; they start nothing else until it starts. */
+/* Room kept on nodes for a job that has waited too long; nothing else starts in it. */
 struct claim {
     uint32_t job;
     uint32_t *node;

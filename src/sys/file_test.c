@@ -130,14 +130,16 @@ static void the_cause_is_named(void)
 
 static void a_forbidden_file_is_told_from_a_missing_one(void)
 {
-    if (geteuid() == 0)
-        SKIP("root may read everything");
     AUTO(folder_remove) struct folder f = folder_new();
     AUTO(buf_free) struct buf b = BUF(0);
     char path[128];
     struct err e;
     CHECK(file_write(in(&f, "a", path), STR("x"), &e) == 0 && chmod(path, 0) == 0);
-    CHECK(file_read(path, 10, &b, &e) < 0 && e.code == ERR_DENIED && e.hint[0]);
+    bool root = geteuid() == 0; /* who may read everything: ask as somebody who may not */
+    CHECK(!root || seteuid(65534) == 0);
+    int rc = file_read(path, 10, &b, &e);
+    CHECK(!root || seteuid(0) == 0);
+    CHECK(rc < 0 && e.code == ERR_DENIED && e.hint[0]);
 }
 
 static const struct test tests[] = {
