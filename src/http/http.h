@@ -1,0 +1,99 @@
+/* http - an HTTP/1.1 server on the loop: whole requests in, replies now or later (libmicrohttpd).
+ *
+ * It knows sockets, not jobs.  A handler gets a request when its body is complete and answers it
+ * once, at once or after any number of turns of the loop: with a reply, a stream or an upgrade.
+ * Everything is bounded: headers, bodies (413), time (408), requests a second from one peer (429),
+ * connections, and what waits to be sent to a slow reader of a stream (it is cut off).
+ * Refusals made here are application/problem+json like those of the handlers.
+ */
+#ifndef NS_HTTP_HTTP_H
+#define NS_HTTP_HTTP_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "sys/log.h"
+#include "sys/loop.h"
+
+struct http_server;
+struct http_request;
+
+/* Who is at the other end.  On a unix socket the kernel vouches for uid, gid and pid. */
+struct http_peer {
+    bool local; /* unix socket */
+    uint32_t uid, gid;
+    int32_t pid;
+    char address[64]; /* "127.0.0.1:40312"; "unix" */
+};
+
+typedef void http_handler_fn(void *ctx, struct http_request *rq);
+
+struct http_config {
+    const char
+        *unix_path; /* NULL: TCP.  An old socket file there is replaced, a living one is an error */
+    uint32_t unix_mode; /* of the socket file, e.g. 0666: SO_PEERCRED tells who is calling */
+    const char *host;   /* TCP: address to bind, e.g. "127.0.0.1" or "::1" */
+    uint16_t port;      /* 0: any free one, see http_port */
+    const char *tls_cert, *tls_key; /* PEM text, both or neither */
+    size_t body_max;                /* bytes; more is 413 */
+    uint32_t connections_max, timeout_s;
+    uint32_t rate_per_s, rate_burst; /* of one peer address or uid; 0: no limit */
+    size_t stream_queue_max;         /* bytes that may wait for a slow reader of a stream */
+    http_handler_fn *handler;
+    void *ctx;
+    struct log *log;
+};
+
+struct http_server *http_new(struct loop *l, const struct http_config *c, struct err *e);
+struct http_server *http_free(struct http_server *s); /* NULL ok; returns NULL; cuts what is open */
+void http_free_p(struct http_server **s);
+uint16_t http_port(const struct http_server *s);
+void http_quiesce(struct http_server *s); /* accepts nothing new, lets the rest finish */
+size_t http_open_requests(const struct http_server *s);
+
+/* ---- the request: valid until it was answered; strings are NUL-terminated ---- */
+
+const char *http_method(const struct http_request *rq);
+const char *http_path(const struct http_request *rq); /* without the query, percent-decoded */
+const char *http_query(const struct http_request *rq, const char *key); /* NULL when absent */
+bool http_query_next(const struct http_request *rq, size_t i, const char **key, const char **value);
+const char *http_header(const struct http_request *rq, const char *name); /* NULL when absent */
+const char *http_cookie(const struct http_request *rq, const char *name); /* NULL when absent */
+struct str http_body(const struct http_request *rq);
+const struct http_peer *http_peer(const struct http_request *rq);
+struct arena *http_arena(struct http_request *rq); /* lives as long as the request */
+
+/* ---- the answer: exactly one of these three, once ---- */
+
+/* The body is copied.  `type` NULL: no body.  Extra headers were added before with http_add_header. */
+void http_add_header(struct http_request *rq, const char *name, const char *value);
+void http_reply(struct http_request *rq, int status, const char *type, struct str body);
+
+/* application/problem+json from the error: code, message, hint, and `field` when not NULL. */
+void http_reply_error(struct http_request *rq, const struct err *err, const char *field);
+
+/* A reply that goes on (SSE, a log that is followed).  `on_close` runs once, when the client went
+ * away or was too slow; after it, and after http_stream_end, the request is gone. */
+void http_stream_begin(struct http_request *rq, int status, const char *type, loop_fn *on_close,
+                       void *ctx);
+bool http_stream_write(struct http_request *rq, struct str bytes); /* false: too slow, being cut */
+size_t http_stream_queued(const struct http_request *rq);
+void http_stream_end(struct http_request *rq);
+
+/* 101 Switching Protocols; then the socket is the caller's: `on_socket` gets the descriptor and what
+ * the client already sent after its request.  The caller ends it with http_upgrade_close, which
+ * closes the descriptor.  Not offered over TLS (ERR_UNAVAILABLE is replied). */
+struct http_upgrade;
+typedef void http_socket_fn(void *ctx, struct http_upgrade *up, int fd, struct str early);
+void http_upgrade(struct http_request *rq, const char *protocol, http_socket_fn *on_socket,
+                  void *ctx);
+void http_upgrade_close(struct http_upgrade *up);
+
+/* ---- paths ---- */
+
+#define HTTP_PARAMS_MAX 4
+/* "/v1/jobs/:id/log" against a path; the params lie inside `path`. */
+bool http_path_match(const char *pattern, struct str path, struct str param[HTTP_PARAMS_MAX],
+                     size_t *out_n);
+
+#endif

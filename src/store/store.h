@@ -1,0 +1,184 @@
+/* store - what must not be lost, in SQLite: jobs, runs, the journal, events, accounts, tokens.
+ *
+ * Writes are collected in a batch on the loop's thread and committed together by the one writer
+ * thread, which owns the write connection: batches that wait are committed in one transaction, in
+ * order, each whole or not at all.  A batch's callback runs on the loop when its data is on the
+ * disk.  When the disk refuses (full, read-only, an error) the writer keeps the batch and tries again:
+ * nothing that was handed over is dropped, and store_failing says why until it works again.
+ * Reads use a connection of their own on the loop's thread and see what was committed.
+ * This folder has the only SQL; the statements are one table in statements.c.
+ */
+#ifndef NS_STORE_STORE_H
+#define NS_STORE_STORE_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "core/job.h"
+#include "core/types.h"
+#include "sys/loop.h"
+
+struct store;
+struct store_batch;
+
+/* Makes or upgrades the file.  A store that a newer version wrote is refused, by both versions'
+ * names; one that another process has open is refused too. */
+struct store *store_open(struct loop *l, const char *path, struct err *e);
+struct store *store_close(struct store *s); /* commits what waits; NULL ok; returns NULL */
+void store_close_p(struct store **s);
+
+/* ---- writing ---- */
+
+struct store_batch *store_batch_new(struct store *s);
+struct store_batch *store_batch_free(struct store_batch *b); /* thrown away: nothing happened */
+bool store_batch_empty(const struct store_batch *b);
+
+typedef void store_done_fn(void *ctx); /* it is durable */
+void store_commit(struct store *s, struct store_batch *b, store_done_fn *fn,
+                  void *ctx);                               /* takes b */
+size_t store_pending(const struct store *s);                /* batches that are not durable yet */
+bool store_failing(const struct store *s, struct err *out); /* out may be NULL */
+
+/* What of a job never changes. */
+struct store_job_fixed {
+    uint64_t id;
+    struct str tenant, user, name;
+    uint32_t uid; /* who submitted it; the account it runs as is in the account table */
+    int64_t submitted_ms;
+    uint32_t replicas;
+    uint64_t gpu_milli; /* of all replicas */
+    struct str spec;    /* canonical JSON */
+    uint64_t array;     /* id of the first job of its array, or 0 */
+    uint32_t array_index;
+};
+/* What does. */
+struct store_job_now {
+    enum job_state state;
+    enum priority priority;
+    int64_t state_ms;             /* since when it is in this state */
+    int64_t started_ms, ended_ms; /* of the latest run; 0: not yet */
+    uint32_t run;                 /* how many times it was placed */
+    int exit_code, exit_signal;
+    struct str end;     /* a slug, e.g. "out_of_memory"; empty while it lives */
+    struct str message; /* a sentence for its user, or empty */
+    struct str where;   /* JSON: [{"node":…,"gpus":[…],"milli":…}], or empty */
+    int64_t ran_ms;     /* in earlier runs, counted against its time limit */
+};
+struct store_job {
+    struct store_job_fixed fixed;
+    struct store_job_now now;
+};
+void store_add_job(struct store_batch *b, const struct store_job_fixed *f,
+                   const struct store_job_now *n);
+void store_set_job(struct store_batch *b, uint64_t id, const struct store_job_now *n);
+
+/* One stay of a job on its GPUs: what usage is counted from. */
+struct store_run {
+    uint64_t job;
+    uint32_t run;
+    struct str tenant, user, node, model;
+    uint64_t gpu_milli, cpu_milli, mem_mib; /* held, of all replicas */
+    int64_t started_ms, ended_ms;           /* ended 0: it holds them still */
+};
+void store_put_run(struct store_batch *b,
+                   const struct store_run *r); /* adds or replaces (job, run) */
+
+/* The journal of the core, in segments: each begins with the events that make the state anew. */
+void store_add_journal(struct store_batch *b, int64_t t_ms, struct str line);
+void store_new_segment(struct store_batch *b, int64_t t_ms,
+                       uint32_t keep); /* keeps that many old ones */
+
+/* Public events, numbered without gaps: what /v1/events sends.  Returns the number. */
+uint64_t store_add_event(struct store_batch *b, int64_t t_ms, const char *kind, struct str tenant,
+                         uint64_t job, struct str body);
+void store_prune_events(struct store_batch *b, uint64_t keep_last);
+
+struct store_account {
+    struct str name, home;
+    uint32_t uid, gid;
+    bool ours; /* not an account of the machine: uid and home are from our range */
+    int64_t created_ms;
+};
+void store_put_account(struct store_batch *b, const struct store_account *a);
+
+struct store_token {
+    uint8_t hash[32];
+    struct str name, user;
+    uint32_t role;                  /* the auth layer's number */
+    int64_t created_ms, expires_ms; /* 0: never */
+};
+void store_put_token(struct store_batch *b, const struct store_token *t);
+void store_delete_token(struct store_batch *b, const uint8_t hash[static 32]);
+
+/* A submit that was answered and is asked again under the same key gets the same answer. */
+void store_put_answer(struct store_batch *b, struct str user, struct str key, int64_t t_ms,
+                      struct str body);
+void store_prune_answers(struct store_batch *b, int64_t before_ms);
+
+void store_set_meta(struct store_batch *b, const char *key, struct str value);
+
+/* ---- reading: strings live in `a` ---- */
+
+/* Whose rows may be seen.  Nobody's by default: a zeroed scope sees nothing. */
+struct store_scope {
+    bool everything;          /* operators */
+    const struct str *tenant; /* else these tenants' */
+    size_t n;
+};
+
+int store_job_get(struct store *s, const struct store_scope *who, uint64_t id, struct arena *a,
+                  struct store_job *out, struct err *e) MUST_USE; /* ERR_NOT_FOUND when unseen */
+
+struct store_filter {
+    uint32_t states;               /* bits 1 << enum job_state; 0: all */
+    struct str user, tenant, name; /* empty: any */
+    uint64_t array;                /* 0: any */
+    uint64_t before;               /* ids below this; 0: from the newest */
+    int64_t ended_after_ms;        /* 0: any; living jobs always pass */
+    uint32_t limit;                /* at most 1,000 */
+};
+int store_jobs_list(struct store *s, const struct store_scope *who, const struct store_filter *f,
+                    struct arena *a, struct store_job **out, size_t *out_n, struct err *e) MUST_USE;
+/* How many jobs are in each state, in scope. */
+int store_jobs_count(struct store *s, const struct store_scope *who, uint64_t out[JOB_STATE_COUNT],
+                     struct err *e) MUST_USE;
+
+/* Every job that has not ended, in order of ids; for start-up.  The row lives for the call. */
+typedef int store_job_fn(void *ctx, const struct store_job *j, struct err *e);
+int store_living_jobs(struct store *s, store_job_fn *fn, void *ctx, struct err *e) MUST_USE;
+
+/* The lines of the last segment, in order; a -1 from fn ends it. */
+typedef int store_line_fn(void *ctx, int64_t t_ms, struct str line, struct err *e);
+int store_journal(struct store *s, store_line_fn *fn, void *ctx, struct err *e) MUST_USE;
+int store_journal_all(struct store *s, store_line_fn *fn, void *ctx, struct err *e)
+    MUST_USE; /* all kept segments; a line "" stands between two */
+uint64_t store_journal_lines(const struct store *s); /* in the last segment, also uncommitted */
+
+struct store_event {
+    uint64_t number, job;
+    int64_t t_ms;
+    struct str kind, tenant, body;
+};
+int store_events_after(struct store *s, const struct store_scope *who, uint64_t after,
+                       uint32_t limit, struct arena *a, struct store_event **out, size_t *out_n,
+                       struct err *e) MUST_USE;
+uint64_t store_last_event(const struct store *s); /* also uncommitted ones */
+
+struct store_usage {
+    struct str tenant, user, model;
+    uint64_t gpu_ms, cpu_ms, runs; /* gpu_ms: GPUs x time, of the part inside [from, to) */
+};
+int store_usage(struct store *s, const struct store_scope *who, int64_t from_ms, int64_t to_ms,
+                int64_t now_ms, struct arena *a, struct store_usage **out, size_t *out_n,
+                struct err *e) MUST_USE; /* one row each tenant, user, model; ordered */
+
+int store_accounts(struct store *s, struct arena *a, struct store_account **out, size_t *out_n,
+                   struct err *e) MUST_USE;
+int store_tokens(struct store *s, struct arena *a, struct store_token **out, size_t *out_n,
+                 struct err *e) MUST_USE;
+int store_answer(struct store *s, struct str user, struct str key, struct arena *a, struct str *out,
+                 struct err *e) MUST_USE; /* ERR_NOT_FOUND */
+int store_meta(struct store *s, const char *key, struct arena *a, struct str *out, struct err *e)
+    MUST_USE;                                   /* ERR_NOT_FOUND */
+uint64_t store_last_job(const struct store *s); /* the largest id ever, also uncommitted */
+
+#endif
