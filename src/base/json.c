@@ -63,6 +63,34 @@ bool json_is_array(const struct json *v)
     return yyjson_is_arr(val(v));
 }
 
+bool json_is_string(const struct json *v)
+{
+    return yyjson_is_str(val(v));
+}
+
+bool json_is_number(const struct json *v)
+{
+    return yyjson_is_num(val(v));
+}
+
+bool json_is_null(const struct json *v)
+{
+    return yyjson_is_null(val(v));
+}
+
+bool json_pair(const struct json *obj, size_t i, struct str *out_key, const struct json **out)
+{
+    if (!json_is_object(obj) || i >= yyjson_obj_size(val(obj)))
+        return false;
+    yyjson_obj_iter it = yyjson_obj_iter_with(val(obj));
+    yyjson_val *k = yyjson_obj_iter_next(&it);
+    while (i-- > 0)
+        k = yyjson_obj_iter_next(&it);
+    *out_key = (struct str){ yyjson_get_str(k), yyjson_get_len(k) };
+    *out = json_of(yyjson_obj_iter_get_val(k));
+    return true;
+}
+
 const struct json *json_find(const struct json *obj, const char *key)
 {
     return json_of(yyjson_obj_get(val(obj), key));
@@ -187,7 +215,7 @@ static int as_i64(const struct json *v, int64_t min, int64_t max, int64_t *out, 
     return wrong(val(v), want, e);
 }
 
-static int as_f64(const struct json *v, double min, double max, double *out, struct err *e)
+int json_as_f64(const struct json *v, double min, double max, double *out, struct err *e)
 {
     double got = yyjson_get_num(val(v));
     if (yyjson_is_num(val(v)) && got >= min && got <= max) {
@@ -210,6 +238,14 @@ int json_as_str(const struct json *v, size_t max, struct str *out, struct err *e
     if (s.n > max)
         return err_set(e, ERR_INVALID, "has %zu bytes; at most %zu are allowed", s.n, max);
     *out = s;
+    return 0;
+}
+
+int json_as_bool(const struct json *v, bool *out, struct err *e)
+{
+    if (!yyjson_is_bool(val(v)))
+        return err_set(e, ERR_INVALID, "must be true or false");
+    *out = yyjson_get_bool(val(v));
     return 0;
 }
 
@@ -241,18 +277,13 @@ int json_get_f64(const struct json *obj, const char *key, double min, double max
                  struct err *e)
 {
     const struct json *v = json_find(obj, key);
-    return v ? in_field(as_f64(v, min, max, out, e), key, e) : 0;
+    return v ? in_field(json_as_f64(v, min, max, out, e), key, e) : 0;
 }
 
 int json_get_bool(const struct json *obj, const char *key, bool *out, struct err *e)
 {
     const struct json *v = json_find(obj, key);
-    if (!v)
-        return 0;
-    if (!yyjson_is_bool(val(v)))
-        return in_field(err_set(e, ERR_INVALID, "must be true or false"), key, e);
-    *out = yyjson_get_bool(val(v));
-    return 0;
+    return v ? in_field(json_as_bool(v, out, e), key, e) : 0;
 }
 
 int json_get_str(const struct json *obj, const char *key, size_t max, struct str *out,
@@ -278,4 +309,14 @@ int json_need_str(const struct json *obj, const char *key, size_t max, struct st
                   struct err *e)
 {
     return need(obj, key, e) < 0 ? -1 : json_get_str(obj, key, max, out, e);
+}
+
+void json_put_value(struct json_out *w, const char *key, const struct json *v)
+{
+    size_t n = 0;
+    char *text = yyjson_val_write(val(v), 0, &n);
+    if (!text) /* what was read can be written, but for memory */
+        abort();
+    json_put_raw(w, key, (struct str){ text, n });
+    free(text);
 }

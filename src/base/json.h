@@ -22,11 +22,16 @@ const struct json *json_root(const struct json_doc *d);
 
 bool json_is_object(const struct json *v);
 bool json_is_array(const struct json *v);
+bool json_is_string(const struct json *v);
+bool json_is_number(const struct json *v);
+bool json_is_null(const struct json *v);
 const struct json *json_find(const struct json *obj, const char *key); /* NULL when absent */
 size_t json_len(const struct json *arr);
 const struct json *json_at(const struct json *arr, size_t i); /* O(i): iterate with json_next */
 const struct json *json_first(const struct json *arr);        /* NULL when empty */
 const struct json *json_next(const struct json *arr, const struct json *prev);
+/* The i-th pair of an object, in the order of the text: O(i).  false past the last. */
+bool json_pair(const struct json *obj, size_t i, struct str *out_key, const struct json **out);
 int json_only(const struct json *obj, const char *const *keys, size_t n, struct err *e) MUST_USE;
 
 int json_get_u64(const struct json *obj, const char *key, uint64_t max, uint64_t *out,
@@ -46,6 +51,8 @@ int json_need_str(const struct json *obj, const char *key, size_t max, struct st
                   struct err *e) MUST_USE;
 int json_as_u64(const struct json *v, uint64_t max, uint64_t *out, struct err *e) MUST_USE;
 int json_as_str(const struct json *v, size_t max, struct str *out, struct err *e) MUST_USE;
+int json_as_f64(const struct json *v, double min, double max, double *out, struct err *e) MUST_USE;
+int json_as_bool(const struct json *v, bool *out, struct err *e) MUST_USE;
 
 struct json_out {
     struct buf *b;
@@ -63,5 +70,7 @@ void json_put_f64(struct json_out *w, const char *key, double v,
                   int digits); /* null if not finite */
 void json_put_bool(struct json_out *w, const char *key, bool v);
 void json_put_null(struct json_out *w, const char *key);
+void json_put_value(struct json_out *w, const char *key, const struct json *v); /* as it was read */
+void json_put_raw(struct json_out *w, const char *key, struct str json); /* a value, already JSON */
 
 #endif

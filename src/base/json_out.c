@@ -161,3 +161,9 @@ void json_put_null(struct json_out *w, const char *key)
     lead_in(w, key);
     buf_addz(w->b, "null");
 }
+
+void json_put_raw(struct json_out *w, const char *key, struct str json)
+{
+    lead_in(w, key);
+    buf_add(w->b, json);
+}

@@ -125,14 +125,6 @@ struct engine_event {
 };
 typedef void engine_sink_fn(void *ctx, const struct engine_event *ev);
 
-/* An open stream to a task: frames of wire/stream.h in both directions. */
-struct engine_stream_want {
-    bool exec, tty;
-    uint16_t rows, cols;
-    const char *const *argv; /* exec: ends with NULL */
-    const char *const *env;  /* exec: ends with NULL; NULL: the job's own */
-};
-
 /* Those an engine lacks (see caps) may be NULL.  -1: refused at once, with the reason. */
 struct engine_ops {
     const char *name;
@@ -144,8 +136,8 @@ struct engine_ops {
     int (*resume)(void *self, struct task_id t, struct err *e);
     int (*forget)(void *self, struct task_id t, struct err *e); /* its end is written down */
     int (*purge)(void *self, struct task_id t, struct err *e);  /* its log too */
-    int (*open_stream)(void *self, struct task_id t, const struct engine_stream_want *w,
-                       struct err *e); /* a connected socket, the caller closes it */
+    /* A connected socket that speaks wire/stream.h; the caller sends the first frame and closes it. */
+    int (*open_stream)(void *self, struct task_id t, struct err *e);
     const char *(*log_dir)(void *self, struct task_id t, char *out, size_t n); /* wire/joblog.h */
     void (*free)(void *self);
 };

@@ -49,11 +49,10 @@ struct spec_volume {
 
 struct spec {
     struct str name, tenant, profile, image, workdir;
-    struct request request; /* models stay 0: see gpu_type */
+    struct request request; /* models stay 0: see gpu_type; cpu and mem 0: not said */
     struct str gpu_type;    /* "A100|V100"; empty: any */
-    bool cpus_given, mem_given;
     enum priority priority;
-    bool held, tty, requeue;
+    bool held, tty, has_stdin, requeue;
     const char *const *argv; /* ends with NULL */
     uint32_t n_args;
     const char *const *env; /* "KEY=value", ends with NULL */
@@ -72,6 +71,8 @@ struct spec {
     uint32_t array_index; /* of a job that was made from an array */
 };
 
+int spec_signal(struct str name); /* "USR1" or "SIGUSR1" -> 10; 0 when unknown */
+
 /* Strings live in `a`.  On failure the error names the field; *out_field (may be NULL) is its name,
  * in `a`, or NULL when it is the whole that is wrong. */
 int spec_read(const struct json *obj, struct arena *a, struct spec *out, const char **out_field,
@@ -80,7 +81,7 @@ void spec_write(const struct spec *s, struct json_out *w, const char *key);
 
 /* One field of the table, for schemas and docs; false past the last. */
 struct spec_field_info {
-    const char *name, *type, *help, *example;
+    const char *section, *key, *help, *example; /* section NULL: at the top */
 };
 bool spec_field(size_t i, struct spec_field_info *out);
 void spec_print_schema(struct json_out *w, const char *key); /* JSON schema, for OpenAPI */

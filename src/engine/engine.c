@@ -1,0 +1,104 @@
+#include "engine/engine.h"
+
+#include <stdio.h>
+
+#include "base/parse.h"
+
+static const struct {
+    const char *name, *help;
+} caps[] = {
+#define X(id, name, help) { name, help },
+    ENGINE_CAPS(X)
+#undef X
+};
+
+static const struct {
+    const char *name, *text;
+} ends[] = {
+#define X(id, name, text) { name, text },
+    TASK_ENDS(X)
+#undef X
+};
+
+static const char *const events[] = {
+#define X(id, name) name,
+    ENGINE_EVENTS(X)
+#undef X
+};
+
+const char *engine_cap_name(enum engine_cap c)
+{
+    return (size_t)c < ARRAY_LEN(caps) ? caps[c].name : "?";
+}
+
+const char *engine_cap_help(enum engine_cap c)
+{
+    return (size_t)c < ARRAY_LEN(caps) ? caps[c].help : "?";
+}
+
+const char *engine_event_name(enum engine_event_kind k)
+{
+    return (size_t)k < ARRAY_LEN(events) ? events[k] : "?";
+}
+
+const char *task_end_name(enum task_end w)
+{
+    return (size_t)w < ARRAY_LEN(ends) ? ends[w].name : "?";
+}
+
+const char *task_end_text(enum task_end w)
+{
+    return (size_t)w < ARRAY_LEN(ends) ? ends[w].text : "?";
+}
+
+bool task_end_parse(struct str name, enum task_end *out)
+{
+    for (size_t i = 0; i < ARRAY_LEN(ends); i++)
+        if (str_is(name, ends[i].name)) {
+            *out = (enum task_end)i;
+            return true;
+        }
+    return false;
+}
+
+const char *task_format(struct task_id t, char out[static 64])
+{
+    snprintf(out, 64, "%llu.%u.%u", (unsigned long long)t.job, t.run, t.replica);
+    return out;
+}
+
+int task_parse(struct str text, struct task_id *out, struct err *e)
+{
+    struct str job, run, replica, rest;
+    uint64_t n[3];
+    if (!str_cut(text, '.', &job, &rest) || !str_cut(rest, '.', &run, &replica) ||
+        parse_u64(job, UINT64_MAX, &n[0], e) < 0 || parse_u64(run, UINT32_MAX, &n[1], e) < 0 ||
+        parse_u64(replica, REPLICAS_MAX, &n[2], e) < 0) {
+        err_set(e, ERR_INVALID, "'%.*s' is not a task", STR_ARG(text));
+        return err_hint(e, "a task is JOB.RUN.REPLICA, e.g. 17.1.0");
+    }
+    *out = (struct task_id){ n[0], (uint32_t)n[1], (uint32_t)n[2] };
+    return 0;
+}
+
+int engine_check(const struct engine *en, const struct spec *s, struct err *e)
+{
+    const struct {
+        bool needed;
+        enum engine_cap cap;
+        const char *what;
+    } needs[] = {
+        { request_shares_gpu(&s->request), CAP_GPU_SHARE, "resources.gpu_share" },
+        { s->request.replicas > 1, CAP_GANG, "replicas" },
+        { !str_is(s->image, "host"), CAP_IMAGES, "image" },
+        { s->tty || s->has_stdin, CAP_ATTACH, "tty" },
+        { s->scratch_mib > 0, CAP_QUOTA, "resources.scratch" },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(needs); i++)
+        if (needs[i].needed && !en->caps[needs[i].cap]) {
+            err_set(e, ERR_UNAVAILABLE, "field '%s': the %s engine here cannot do it: %s",
+                    needs[i].what, en->ops->name, engine_cap_help(needs[i].cap));
+            return err_hint(e, "see what it can do: nightshift server");
+        }
+    return 0;
+}
