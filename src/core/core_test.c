@@ -277,6 +277,22 @@ static void a_frozen_job_gives_its_gpus_back_and_thaws_in_its_turn(void)
     CHECK_INT(small_state(&s, job), JOB_RUNNING);
 }
 
+static void a_paused_job_keeps_its_gpus_and_thaws_at_once(void)
+{
+    AUTO(small_free) struct small s = lab(1, 1);
+    uint64_t job = small_gpus(&s, "a", 1), other = small_gpus(&s, "b", 1);
+    small_pass(&s);
+    small_job(&s, job, JOB_EV_STARTED);
+    small_job(&s, job, JOB_EV_FREEZE);
+    small_job(&s, job, JOB_EV_PAUSED);
+    CHECK(small_pass(&s) == 0 && small_state(&s, other) == JOB_QUEUED);
+    small_job(&s, job, JOB_EV_THAW);
+    CHECK_INT(small_state(&s, job), JOB_THAWING);
+    small_job(&s, job, JOB_EV_STARTED);
+    small_job(&s, job, JOB_EV_EXITED_OK);
+    CHECK(small_pass(&s) == 1 && small_started(&s, other));
+}
+
 static void a_thaw_can_be_taken_back_and_can_fail(void)
 {
     AUTO(small_free) struct small s = lab(1, 1);
@@ -472,6 +488,8 @@ static const struct test tests[] = {
       a_held_job_is_left_alone_until_it_is_released },
     { "a frozen job gives its GPUs back and thaws in its turn",
       a_frozen_job_gives_its_gpus_back_and_thaws_in_its_turn },
+    { "a paused job keeps its GPUs and thaws at once",
+      a_paused_job_keeps_its_gpus_and_thaws_at_once },
     { "a thaw can be taken back and can fail", a_thaw_can_be_taken_back_and_can_fail },
     { "a job that lost its place keeps its turn", a_job_that_lost_its_place_keeps_its_turn },
     { "what runs on a node that drains runs on", what_runs_on_a_node_that_drains_runs_on },

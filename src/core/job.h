@@ -17,6 +17,7 @@
     X(STARTING, "starting", true, false)                                                           \
     X(RUNNING, "running", true, false)                                                             \
     X(FREEZING, "freezing", true, false)                                                           \
+    X(PAUSED, "paused", true, false)                                                               \
     X(FROZEN, "frozen", false, false)                                                              \
     X(THAWING, "thawing", true, false)                                                             \
     X(STOPPING, "stopping", true, false)                                                           \
@@ -39,7 +40,8 @@ enum job_state {
     X(RETURNED,                                                                                    \
       "returned")       /* it lost its place and starts anew: node lost, start failed, requeue */  \
     X(FREEZE, "freeze") /* give the resources back, keep the work */                               \
-    X(FROZE, "froze")                                                                              \
+    X(FROZE, "froze")   /* it gave its resources back */                                           \
+    X(PAUSED, "paused") /* it stands still and keeps them: its memory is on those GPUs */          \
     X(THAW, "thaw")     /* let a frozen job be placed again */                                     \
     X(CANCEL, "cancel") /* end it */                                                               \
     X(STOP, "stop")     /* its time is over: end it, it counts as failed */                        \
