@@ -217,6 +217,15 @@ static int check_submit(const struct core *c, const struct event_submit *s, uint
     return 0;
 }
 
+int core_check_submit(const struct core *c, const struct event_submit *s, struct err *e)
+{
+    struct event_submit next = *s;
+    struct request r;
+    uint32_t tenant;
+    next.id.v = c->last_job + 1;
+    return check_submit(c, &next, &tenant, &r, e);
+}
+
 static int apply_submit(struct core *c, const struct event_submit *s, int64_t now_ms, struct err *e)
 {
     uint32_t tenant = NONE;

@@ -20,6 +20,9 @@ void core_free_p(struct core **c);
 
 int core_apply(struct core *c, const struct event *ev, struct err *e) MUST_USE;
 
+/* Would this submit be taken, under the next id?  Its own id is not looked at. */
+int core_check_submit(const struct core *c, const struct event_submit *s, struct err *e) MUST_USE;
+
 enum action_kind {
     ACT_START,
     ACT_THAW

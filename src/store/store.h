@@ -62,6 +62,7 @@ struct store_job_now {
     struct str message; /* a sentence for its user, or empty */
     struct str where;   /* JSON: [{"node":…,"gpus":[…],"milli":…}], or empty */
     int64_t ran_ms;     /* in earlier runs, counted against its time limit */
+    uint32_t fails;     /* runs that failed and were tried again */
 };
 struct store_job {
     struct store_job_fixed fixed;
@@ -79,6 +80,7 @@ struct store_run {
     uint64_t gpu_milli, cpu_milli, mem_mib; /* held, of all replicas */
     int64_t started_ms, ended_ms;           /* ended 0: it holds them still */
 };
+void store_end_run(struct store_batch *b, const struct store_run *r); /* sets ended_ms alone */
 void store_put_run(struct store_batch *b,
                    const struct store_run *r); /* adds or replaces (job, run) */
 

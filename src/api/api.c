@@ -1,0 +1,237 @@
+#include "api/api.h"
+
+#include <stdio.h>
+
+#include "api/state.h"
+#include "base/opts.h"
+#include "base/parse.h"
+
+static void on_commit(void *ctx)
+{
+    struct api *a = ctx;
+    feeds_wake(a);
+    followers_wake(a);
+}
+
+struct api *api_new(const struct api_config *c, struct err *e)
+{
+    AUTO(api_free_p) struct api *a = xcalloc(1, sizeof *a);
+    a->config = *c;
+    a->watch = -1;
+    a->started_ms = clock_now_ms(&c->clock);
+    a->files = filewatch_new(c->loop, e);
+    if (!a->files)
+        return NULL;
+    a->watch = control_watch(c->control, on_commit, a);
+    return TAKE(a);
+}
+
+void api_stop(struct api *a)
+{
+    followers_free(a);
+    feeds_free(a);
+    bridges_free(a);
+}
+
+struct api *api_free(struct api *a)
+{
+    if (!a)
+        return NULL;
+    api_stop(a);
+    if (a->watch >= 0)
+        control_unwatch(a->config.control, a->watch);
+    filewatch_free(a->files);
+    free(a);
+    return NULL;
+}
+
+void api_free_p(struct api **a)
+{
+    *a = api_free(*a);
+}
+
+/* ---- requests ---- */
+
+int read_body(struct call *c, struct json_doc **out, struct err *e)
+{
+    struct str body = http_body(c->rq);
+    const char *type = http_header(c->rq, "Content-Type");
+    /* A form of another site can send text, but not this type: a cookie alone must not do. */
+    if (body.n && (!type || strncmp(type, "application/json", 16) != 0)) {
+        err_set(e, ERR_INVALID, "the body must be application/json");
+        return err_hint(e, "send the header Content-Type: application/json");
+    }
+    struct json_doc *d = json_read(body.n ? body : STR("{}"), e);
+    if (!d)
+        return -1;
+    *out = d;
+    return 0;
+}
+
+int read_id(struct call *c, uint64_t *out, struct err *e)
+{
+    c->field = "id";
+    if (parse_u64(c->param[0], INT64_MAX, out, e) < 0) {
+        err_set(e, ERR_INVALID, "'%.*s' is not the number of a job", STR_ARG(c->param[0]));
+        return -1;
+    }
+    c->field = NULL;
+    return 0;
+}
+
+int query_u64(struct call *c, const char *key, uint64_t max, uint64_t *out, struct err *e)
+{
+    const char *text = http_query(c->rq, key);
+    c->field = text ? key : NULL;
+    if (text && parse_u64(str_of(text), max, out, e) < 0)
+        return err_wrap(e, "query '%s'", key);
+    c->field = NULL;
+    return 0;
+}
+
+int query_bool(struct call *c, const char *key, bool *out, struct err *e)
+{
+    const char *text = http_query(c->rq, key);
+    c->field = text ? key : NULL;
+    if (text && *text == '\0')
+        *out = true;
+    else if (text && parse_bool(str_of(text), out, e) < 0)
+        return err_wrap(e, "query '%s'", key);
+    c->field = NULL;
+    return 0;
+}
+
+int check_query(struct call *c, const struct api_query *known, struct err *e)
+{
+    const char *key, *value, *names[32];
+    size_t n = 0;
+    while (known && known[n].name && n < ARRAY_LEN(names)) {
+        names[n] = known[n].name;
+        n++;
+    }
+    for (size_t i = 0; http_query_next(c->rq, i, &key, &value); i++) {
+        size_t k = 0;
+        while (k < n && strcmp(names[k], key) != 0)
+            k++;
+        if (k < n)
+            continue;
+        c->field = arena_printf(http_arena(c->rq), "%s", key);
+        err_set(e, ERR_INVALID, "query '%.60s' is not known here", key);
+        const char *near = opts_nearest(key, names, n);
+        return near ? err_hint(e, "did you mean '%s'?", near) : -1;
+    }
+    return 0;
+}
+
+/* ---- who ---- */
+
+static int identify(struct call *c, struct err *e)
+{
+    struct api *a = c->api;
+    const struct http_peer *peer = http_peer(c->rq);
+    const char *bearer = http_header(c->rq, "Authorization");
+    const char *cookie = http_cookie(c->rq, "nightshift");
+    int64_t now_ms = clock_now_ms(&a->config.clock);
+    if (bearer && strncmp(bearer, "Bearer ", 7) == 0)
+        return auth_token(a->config.auth, str_of(bearer + 7), now_ms, &c->who, e);
+    if (peer->local)
+        return auth_local(a->config.auth, peer->uid, &c->who, e);
+    if (cookie)
+        return auth_token(a->config.auth, str_of(cookie), now_ms, &c->who, e);
+    err_set(e, ERR_DENIED, "who is calling?");
+    return err_hint(e, "send the header Authorization: Bearer TOKEN");
+}
+
+static void set_scope(struct call *c)
+{
+    size_t n;
+    const struct str *tenants =
+        auth_tenants(c->api->config.auth, str_of(c->who.user), http_arena(c->rq), &n);
+    c->scope =
+        (struct store_scope){ .everything = c->who.role == ROLE_ADMIN, .tenant = tenants, .n = n };
+}
+
+/* ---- dispatch ---- */
+
+static const struct route *match(struct call *c, bool *out_other_method)
+{
+    struct str path = str_of(http_path(c->rq));
+    const char *method = http_method(c->rq);
+    bool head = strcmp(method, "HEAD") == 0;
+    *out_other_method = false;
+    for (size_t i = 0; i < api_routes_n; i++) {
+        const struct route *r = &api_routes[i];
+        size_t n;
+        if (!http_path_match(r->path, path, c->param, &n))
+            continue;
+        if (strcmp(r->method, head ? "GET" : method) == 0)
+            return r;
+        *out_other_method = true;
+    }
+    return NULL;
+}
+
+static void add_allow(struct call *c)
+{
+    AUTO(buf_free) struct buf allow = BUF(100);
+    struct str param[HTTP_PARAMS_MAX];
+    size_t n;
+    for (size_t i = 0; i < api_routes_n; i++)
+        if (http_path_match(api_routes[i].path, str_of(http_path(c->rq)), param, &n))
+            buf_printf(&allow, "%s%s", allow.n ? ", " : "", api_routes[i].method);
+    http_add_header(c->rq, "Allow", buf_str(&allow).p);
+}
+
+static void refuse(struct call *c, const struct err *e)
+{
+    if (e->code == ERR_INTERNAL)
+        log_event(c->api->config.log, LOG_ERROR_, "api.internal", "path=%s why=%s",
+                  http_path(c->rq), e->msg);
+    http_reply_error(c->rq, e, c->field);
+}
+
+static int run(struct call *c, struct err *e)
+{
+    bool other_method;
+    const struct route *r = match(c, &other_method);
+    if (!r && other_method) {
+        add_allow(c);
+        http_reply_problem(c->rq, 405, "method_not_allowed", "this path has other methods");
+        return 0;
+    }
+    if (!r)
+        return err_set(e, ERR_NOT_FOUND, "there is nothing at %.200s", http_path(c->rq));
+    if (r->role != ROLE_PUBLIC) {
+        if (identify(c, e) < 0) {
+            http_add_header(c->rq, "WWW-Authenticate", "Bearer");
+            http_reply_problem(c->rq, 401, "unauthenticated", e->msg);
+            return 0;
+        }
+        if (r->role == ROLE_NOBODY || c->who.role < r->role) {
+            err_set(e, ERR_DENIED, "this needs the role '%s'; '%s' is '%s'", role_name(r->role),
+                    c->who.user, role_name(c->who.role));
+            return -1;
+        }
+        set_scope(c);
+    }
+    return check_query(c, r->query, e) < 0 ? -1 : r->fn(c, e);
+}
+
+void api_handle(void *api, struct http_request *rq)
+{
+    struct call c = { .api = api, .rq = rq };
+    struct err e = { 0 };
+    if (run(&c, &e) < 0)
+        refuse(&c, &e);
+}
+
+/* ---- answers ---- */
+
+void reply_json(struct call *c, int status, const struct buf *body)
+{
+    struct err e;
+    if (buf_check(body, &e) < 0)
+        http_reply_error(c->rq, &e, NULL);
+    else
+        http_reply(c->rq, status, "application/json", buf_str(body));
+}

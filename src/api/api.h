@@ -1,0 +1,46 @@
+/* api - the REST API: a table of routes, one handler file a noun.
+ *
+ * A request is matched against the table, the caller is identified, the role in the row is checked
+ * before the handler runs, and every read goes to the store with the caller's scope.  Answers to what
+ * changes something are sent when it is on the disk.  OpenAPI is printed from the same table.
+ */
+#ifndef NS_API_API_H
+#define NS_API_API_H
+
+#include "auth/auth.h"
+#include "control/control.h"
+#include "http/http.h"
+
+struct api;
+
+/* A named bundle of resources of the site. */
+struct api_profile {
+    struct str name, help;
+    struct request request;
+    struct str gpu_type;
+};
+
+struct api_config {
+    struct loop *loop;
+    struct log *log;
+    struct clock clock;
+    struct store *store;
+    struct control *control;
+    struct auth *auth;
+    const char *(*mode)(void *ctx); /* how the engine runs: "root", "rootless", … */
+    void *mode_ctx;
+    bool secure_cookies;
+    const struct api_profile *profile; /* borrowed as long as the API lives */
+    size_t profiles;
+};
+
+struct api *api_new(const struct api_config *c, struct err *e);
+struct api *api_free(struct api *a); /* NULL ok; returns NULL */
+void api_free_p(struct api **a);
+void api_handle(void *api, struct http_request *rq); /* the HTTP server's handler */
+void api_stop(struct api *a);                        /* ends the streams that would go on */
+
+void api_print_openapi(struct json_out *w);
+void api_print_reference(struct buf *out); /* Markdown: every route */
+
+#endif

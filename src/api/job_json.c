@@ -1,0 +1,87 @@
+/* A job as the API shows it. */
+#include "api/state.h"
+
+static void put_time(struct json_out *w, const char *key, int64_t ms)
+{
+    if (ms)
+        json_put_i64(w, key, ms);
+    else
+        json_put_null(w, key);
+}
+
+static void put_reason(struct json_out *w, struct api *a, const struct store_job *j)
+{
+    struct job_view v;
+    bool waits = !job_state_ended(j->now.state) && !job_state_holds(j->now.state);
+    if (waits && core_job(control_core(a->config.control), (job_id){ j->fixed.id }, &v)) {
+        json_put_str(w, "reason", str_of(reason_slug(v.why)));
+        json_put_str(w, "reason_text", str_of(reason_text(v.why)));
+    } else {
+        json_put_null(w, "reason");
+        json_put_null(w, "reason_text");
+    }
+}
+
+static void put_exit(struct json_out *w, const struct store_job_now *n)
+{
+    if (job_state_ended(n->state) && n->run > 0) {
+        json_put_i64(w, "exit_code", n->exit_code);
+        json_put_i64(w, "exit_signal", n->exit_signal);
+    } else {
+        json_put_null(w, "exit_code");
+        json_put_null(w, "exit_signal");
+    }
+    if (n->end.n)
+        json_put_str(w, "end", n->end);
+    else
+        json_put_null(w, "end");
+    json_put_str(w, "message", n->message);
+}
+
+/* Members of an array share the text of the first. */
+static void put_spec(struct json_out *w, struct api *a, const struct store_job *j)
+{
+    AUTO(arena_free) struct arena arena = { 0 };
+    struct store_scope all = { .everything = true };
+    struct store_job first;
+    struct err e;
+    if (j->fixed.spec.n)
+        json_put_raw(w, "spec", j->fixed.spec);
+    else if (j->fixed.array &&
+             store_job_get(a->config.store, &all, j->fixed.array, &arena, &first, &e) == 0)
+        json_put_raw(w, "spec", first.fixed.spec.n ? first.fixed.spec : STR("null"));
+    else
+        json_put_null(w, "spec");
+}
+
+void put_job(struct json_out *w, const char *key, struct api *a, const struct store_job *j,
+             bool whole)
+{
+    const struct store_job_fixed *f = &j->fixed;
+    const struct store_job_now *n = &j->now;
+    json_begin(w, key, '{');
+    json_put_u64(w, "id", f->id);
+    json_put_str(w, "name", f->name);
+    json_put_str(w, "tenant", f->tenant);
+    json_put_str(w, "user", f->user);
+    json_put_str(w, "state", str_of(job_state_name(n->state)));
+    json_put_str(w, "priority", str_of(priority_name(n->priority)));
+    put_reason(w, a, j);
+    json_put_i64(w, "submitted_ms", f->submitted_ms);
+    put_time(w, "started_ms", n->started_ms);
+    put_time(w, "ended_ms", n->ended_ms);
+    json_put_i64(w, "state_ms", n->state_ms);
+    json_put_i64(w, "ran_ms", n->ran_ms);
+    json_put_u64(w, "run", n->run);
+    json_put_u64(w, "replicas", f->replicas);
+    json_put_u64(w, "gpu_milli", f->gpu_milli);
+    put_exit(w, n);
+    json_put_raw(w, "where", n->where.n ? n->where : STR("[]"));
+    if (f->array) {
+        json_put_u64(w, "array", f->array);
+        json_put_u64(w, "array_index", f->array_index);
+    }
+    if (whole)
+        put_spec(w, a, j);
+    json_end(w, '}');
+}

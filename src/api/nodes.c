@@ -1,0 +1,183 @@
+/* Machines, their GPUs, and who has them. */
+#include "api/state.h"
+
+struct holder {
+    uint64_t id;
+    struct str name, user, tenant;
+    struct slot slot;
+    struct holder *next;
+};
+
+/* What holds GPUs or CPUs now, by node.  Operators see whose; others see their tenants' names. */
+static int find_holders(struct call *c, struct holder ***out, size_t nodes, struct err *e)
+{
+    struct arena *a = http_arena(c->rq);
+    struct store_filter f = { .limit = 1000 };
+    struct store_scope all = { .everything = true };
+    struct holder **by_node = arena_array(a, struct holder *, nodes + 1);
+    struct core *core = control_core(c->api->config.control);
+    for (int s = 0; s < JOB_STATE_COUNT; s++)
+        if (job_state_holds((enum job_state)s))
+            f.states |= 1u << s;
+    for (size_t n = f.limit; n == f.limit;) {
+        struct store_job *job;
+        if (store_jobs_list(c->api->config.store, &all, &f, a, &job, &n, e) < 0)
+            return -1;
+        for (size_t i = 0; i < n; i++) {
+            struct job_view v;
+            f.before = job[i].fixed.id;
+            if (!core_job(core, (job_id){ job[i].fixed.id }, &v))
+                continue;
+            for (uint32_t k = 0; k < v.n && v.slots[k].node < nodes; k++) {
+                struct holder *h = arena_new(a, struct holder);
+                *h = (struct holder){ .id = job[i].fixed.id,
+                                      .name = job[i].fixed.name,
+                                      .user = job[i].fixed.user,
+                                      .tenant = job[i].fixed.tenant,
+                                      .slot = v.slots[k],
+                                      .next = by_node[v.slots[k].node] };
+                by_node[v.slots[k].node] = h;
+            }
+        }
+    }
+    *out = by_node;
+    return 0;
+}
+
+static bool may_see(const struct call *c, struct str tenant)
+{
+    if (c->scope.everything)
+        return true;
+    for (size_t i = 0; i < c->scope.n; i++)
+        if (str_eq(tenant, c->scope.tenant[i]))
+            return true;
+    return false;
+}
+
+/* Another tenant's job is "somebody's": that a GPU is taken is no secret, by whom is. */
+static void put_holder(struct call *c, struct json_out *w, const struct holder *h)
+{
+    json_begin(w, NULL, '{');
+    if (may_see(c, h->tenant)) {
+        json_put_u64(w, "id", h->id);
+        json_put_str(w, "name", h->name);
+        json_put_str(w, "user", h->user);
+        json_put_str(w, "tenant", h->tenant);
+    } else {
+        json_put_null(w, "id");
+        json_put_str(w, "name", STR("(another tenant)"));
+        json_put_null(w, "user");
+        json_put_null(w, "tenant");
+    }
+    json_put_u64(w, "milli", h->slot.milli);
+    json_end(w, '}');
+}
+
+static void put_gpus(struct call *c, struct json_out *w, const struct node_view *v,
+                     const struct control_node *n, const struct holder *holders)
+{
+    json_begin(w, "gpus", '[');
+    for (uint32_t g = 0; g < v->gpus; g++) {
+        json_begin(w, NULL, '{');
+        json_put_u64(w, "index", g);
+        json_put_str(w, "uuid", str_of(g < n->gpus ? n->gpu_uuid[g] : ""));
+        json_put_str(w, "model", str_of(v->model));
+        json_put_u64(w, "free_milli", v->gpu_free[g]);
+        json_begin(w, "jobs", '[');
+        for (const struct holder *h = holders; h; h = h->next)
+            if (h->slot.gpu_mask & (1u << g))
+                put_holder(c, w, h);
+        json_end(w, ']');
+        json_end(w, '}');
+    }
+    json_end(w, ']');
+}
+
+static void put_node(struct call *c, struct json_out *w, const struct node_view *v,
+                     const struct holder *holders)
+{
+    struct control_node n = { 0 };
+    control_node(c->api->config.control, str_of(v->name), &n);
+    json_begin(w, NULL, '{');
+    json_put_str(w, "name", str_of(v->name));
+    json_put_str(w, "state", str_of(node_state_name(v->state)));
+    json_put_bool(w, "simulated", n.simulated);
+    json_put_str(w, "model", str_of(v->model ? v->model : ""));
+    json_put_u64(w, "cpu_milli", v->cpu_milli);
+    json_put_u64(w, "cpu_free_milli", v->cpu_free_milli);
+    json_put_u64(w, "mem_mib", v->mem_mib);
+    json_put_u64(w, "mem_free_mib", v->mem_free_mib);
+    json_begin(w, "jobs", '[');
+    for (const struct holder *h = holders; h; h = h->next)
+        if (h->slot.gpu_mask == 0)
+            put_holder(c, w, h);
+    json_end(w, ']');
+    put_gpus(c, w, v, &n, holders);
+    json_end(w, '}');
+}
+
+static int reply_nodes(struct call *c, struct str only, struct err *e)
+{
+    struct core *core = control_core(c->api->config.control);
+    size_t nodes = core_totals(core).nodes;
+    struct holder **holders;
+    struct node_view v;
+    AUTO(buf_free) struct buf b = BUF(API_REPLY_MAX);
+    struct json_out w = { .b = &b };
+    if (find_holders(c, &holders, nodes, e) < 0)
+        return -1;
+    if (!only.n) {
+        json_begin(&w, NULL, '{');
+        json_begin(&w, "nodes", '[');
+    }
+    for (uint32_t i = 0; core_node(core, (node_id){ i }, &v); i++)
+        if (!only.n || str_is(only, v.name))
+            put_node(c, &w, &v, holders[i]);
+    if (!only.n) {
+        json_end(&w, ']');
+        json_end(&w, '}');
+    }
+    reply_json(c, 200, &b);
+    return 0;
+}
+
+int api_node_list(struct call *c, struct err *e)
+{
+    return reply_nodes(c, STR(""), e);
+}
+
+struct node_later {
+    struct call call;
+    struct str name;
+};
+
+static void on_node_done(void *ctx)
+{
+    struct node_later *l = ctx;
+    struct err e;
+    if (reply_nodes(&l->call, l->name, &e) < 0)
+        http_reply_error(l->call.rq, &e, NULL);
+}
+
+static int set_state(struct call *c, enum node_state state, struct err *e)
+{
+    struct node_later *l = arena_new(http_arena(c->rq), struct node_later);
+    AUTO(json_free_p) struct json_doc *d = NULL;
+    struct arena *a = http_arena(c->rq);
+    *l = (struct node_later){ .call = *c };
+    l->name = (struct str){ arena_strndup(a, c->param[0].p, c->param[0].n), c->param[0].n };
+    if (read_body(c, &d, e) < 0)
+        return -1;
+    return control_node_state(c->api->config.control, l->name, state,
+                              (struct control_done){ on_node_done, l }, e);
+}
+
+int api_node_drain(struct call *c, struct err *e)
+{
+    return set_state(c, NODE_DRAIN, e);
+}
+
+int api_node_resume(struct call *c, struct err *e)
+{
+    return set_state(c, NODE_UP, e);
+}

@@ -1,0 +1,40 @@
+/* The live page: three texts that the program carries inside, a string literal a line. */
+#include "api/state.h"
+
+static const char html[] =
+#include "index.html.inc"
+    ;
+static const char script[] =
+#include "page.js.inc"
+    ;
+static const char style[] =
+#include "page.css.inc"
+    ;
+
+static int send(struct call *c, const char *type, struct str text)
+{
+    http_add_header(c->rq, "Content-Security-Policy",
+                    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+                    "img-src 'self' data:; base-uri 'none'; form-action 'none'; "
+                    "frame-ancestors 'none'");
+    http_reply(c->rq, 200, type, text);
+    return 0;
+}
+
+int api_page(struct call *c, struct err *e)
+{
+    (void)e;
+    return send(c, "text/html; charset=utf-8", (struct str){ html, sizeof html - 1 });
+}
+
+int api_page_script(struct call *c, struct err *e)
+{
+    (void)e;
+    return send(c, "text/javascript; charset=utf-8", (struct str){ script, sizeof script - 1 });
+}
+
+int api_page_style(struct call *c, struct err *e)
+{
+    (void)e;
+    return send(c, "text/css; charset=utf-8", (struct str){ style, sizeof style - 1 });
+}

@@ -1,0 +1,202 @@
+/* Who am I, tokens, and a browser's session. */
+#include <stdio.h>
+
+#include "api/state.h"
+#include "base/parse.h"
+
+#define DAY_MS (86400 * INT64_C(1000))
+
+int api_whoami(struct call *c, struct err *e)
+{
+    AUTO(buf_free) struct buf b = BUF(API_REPLY_MAX);
+    struct json_out w = { .b = &b };
+    (void)e;
+    json_begin(&w, NULL, '{');
+    json_put_str(&w, "user", str_of(c->who.user));
+    if (c->who.uid == UINT32_MAX)
+        json_put_null(&w, "uid");
+    else
+        json_put_u64(&w, "uid", c->who.uid);
+    json_put_str(&w, "role", str_of(role_name(c->who.role)));
+    json_begin(&w, "tenants", '[');
+    for (size_t i = 0; i < c->scope.n; i++)
+        json_put_str(&w, NULL, c->scope.tenant[i]);
+    json_end(&w, ']');
+    json_end(&w, '}');
+    reply_json(c, 200, &b);
+    return 0;
+}
+
+int api_token_list(struct call *c, struct err *e)
+{
+    AUTO(buf_free) struct buf b = BUF(API_REPLY_MAX);
+    struct json_out w = { .b = &b };
+    const struct auth_token *t;
+    (void)e;
+    json_begin(&w, NULL, '{');
+    json_begin(&w, "tokens", '[');
+    for (size_t i = 0; (t = auth_token_at(c->api->config.auth, i)); i++) {
+        if (c->who.role < ROLE_ADMIN && strcmp(t->user, c->who.user) != 0)
+            continue;
+        json_begin(&w, NULL, '{');
+        json_put_str(&w, "name", str_of(t->name));
+        json_put_str(&w, "user", str_of(t->user));
+        json_put_str(&w, "role", str_of(role_name(t->role)));
+        json_put_i64(&w, "created_ms", t->created_ms);
+        if (t->expires_ms)
+            json_put_i64(&w, "expires_ms", t->expires_ms);
+        else
+            json_put_null(&w, "expires_ms");
+        json_end(&w, '}');
+    }
+    json_end(&w, ']');
+    json_end(&w, '}');
+    reply_json(c, 200, &b);
+    return 0;
+}
+
+struct token_later {
+    struct http_request *rq;
+    char text[TOKEN_TEXT_BYTES];
+    const char *name, *user;
+};
+
+static void on_token_done(void *ctx)
+{
+    struct token_later *l = ctx;
+    AUTO(buf_free) struct buf b = BUF(4096);
+    struct json_out w = { .b = &b };
+    json_begin(&w, NULL, '{');
+    json_put_str(&w, "token", str_of(l->text));
+    json_put_str(&w, "name", str_of(l->name));
+    json_put_str(&w, "user", str_of(l->user));
+    json_end(&w, '}');
+    http_reply(l->rq, 201, "application/json", buf_str(&b));
+}
+
+static int check_name(struct call *c, const char *field, struct str s, struct err *e)
+{
+    c->field = field;
+    for (size_t i = 0; i < s.n; i++) {
+        char x = s.p[i];
+        bool ok = (x >= 'a' && x <= 'z') || (x >= 'A' && x <= 'Z') || (x >= '0' && x <= '9') ||
+                  x == '-' || x == '_' || x == '.' || x == '@';
+        if (!ok || (i == 0 && x == '.'))
+            return err_set(e, ERR_INVALID, "field '%s': letters, digits and . - _ @ only", field);
+    }
+    if (s.n == 0)
+        return err_set(e, ERR_INVALID, "field '%s' is empty", field);
+    c->field = NULL;
+    return 0;
+}
+
+/* A member makes tokens for himself; an administrator for anybody, and of any role up to his own. */
+static int read_token(struct call *c, const struct json *o, struct auth_token *t, struct err *e)
+{
+    static const char *const keys[] = { "name", "user", "expires", "role" };
+    struct str name = STR("token"), user = str_of(c->who.user), expires = STR(""),
+               role = str_of(role_name(ROLE_MEMBER));
+    struct arena *a = http_arena(c->rq);
+    int64_t for_ms = 0;
+    if (json_only(o, keys, ARRAY_LEN(keys), e) < 0 || json_get_str(o, "name", 64, &name, e) < 0 ||
+        json_get_str(o, "user", 200, &user, e) < 0 ||
+        json_get_str(o, "expires", 32, &expires, e) < 0 ||
+        json_get_str(o, "role", 32, &role, e) < 0 || check_name(c, "name", name, e) < 0 ||
+        check_name(c, "user", user, e) < 0)
+        return -1;
+    c->field = "role";
+    if (!role_parse(role, &t->role) || t->role < ROLE_MEMBER)
+        return err_set(e, ERR_INVALID, "field 'role': member or admin");
+    if (t->role > c->who.role)
+        return err_set(e, ERR_DENIED, "field 'role': it is above your own");
+    c->field = "user";
+    if (c->who.role < ROLE_ADMIN && !str_is(user, c->who.user))
+        return err_set(e, ERR_DENIED, "field 'user': only administrators make tokens for others");
+    c->field = "expires";
+    if (expires.n && parse_duration_ms(expires, &for_ms, e) < 0)
+        return err_wrap(e, "field 'expires'");
+    c->field = NULL;
+    t->name = arena_strndup(a, name.p, name.n);
+    t->user = arena_strndup(a, user.p, user.n);
+    t->created_ms = clock_now_ms(&c->api->config.clock);
+    t->expires_ms = for_ms ? t->created_ms + for_ms : 0;
+    return 0;
+}
+
+int api_token_create(struct call *c, struct err *e)
+{
+    AUTO(json_free_p) struct json_doc *d = NULL;
+    struct token_later *l = arena_new(http_arena(c->rq), struct token_later);
+    struct store *s = c->api->config.store;
+    struct auth_token t = { 0 };
+    if (read_body(c, &d, e) < 0 || read_token(c, json_root(d), &t, e) < 0)
+        return -1;
+    auth_make_token(l->text);
+    auth_hash_token(str_of(l->text), t.hash);
+    if (auth_put_token(c->api->config.auth, &t, e) < 0)
+        return -1;
+    struct store_token row = { .name = str_of(t.name),
+                               .user = str_of(t.user),
+                               .role = t.role,
+                               .created_ms = t.created_ms,
+                               .expires_ms = t.expires_ms };
+    memcpy(row.hash, t.hash, sizeof row.hash);
+    l->rq = c->rq;
+    l->name = t.name;
+    l->user = t.user;
+    struct store_batch *b = store_batch_new(s);
+    store_put_token(b, &row);
+    store_commit(s, b, on_token_done, l);
+    return 0;
+}
+
+static void on_deleted(void *ctx)
+{
+    http_reply(ctx, 204, NULL, STR(""));
+}
+
+int api_token_delete(struct call *c, struct err *e)
+{
+    struct store *s = c->api->config.store;
+    const struct auth_token *t;
+    size_t i = 0;
+    while ((t = auth_token_at(c->api->config.auth, i)) &&
+           !(str_is(c->param[0], t->name) &&
+             (c->who.role == ROLE_ADMIN || strcmp(t->user, c->who.user) == 0)))
+        i++;
+    if (!t)
+        return err_set(e, ERR_NOT_FOUND, "you have no token '%.*s'", STR_ARG(c->param[0]));
+    struct store_batch *b = store_batch_new(s);
+    store_delete_token(b, t->hash);
+    auth_drop_token(c->api->config.auth, t->hash);
+    store_commit(s, b, on_deleted, c->rq);
+    return 0;
+}
+
+int api_session_open(struct call *c, struct err *e)
+{
+    static const char *const keys[] = { "token" };
+    AUTO(json_free_p) struct json_doc *d = NULL;
+    struct str token;
+    if (read_body(c, &d, e) < 0 || json_only(json_root(d), keys, ARRAY_LEN(keys), e) < 0)
+        return -1;
+    c->field = "token";
+    if (json_need_str(json_root(d), "token", 256, &token, e) < 0 ||
+        auth_token(c->api->config.auth, token, clock_now_ms(&c->api->config.clock), &c->who, e) < 0)
+        return -1;
+    http_add_header(c->rq, "Set-Cookie",
+                    arena_printf(http_arena(c->rq),
+                                 "nightshift=%.*s; HttpOnly; SameSite=Strict; Path=/%s",
+                                 STR_ARG(token), c->api->config.secure_cookies ? "; Secure" : ""));
+    http_reply(c->rq, 204, NULL, STR(""));
+    return 0;
+}
+
+int api_session_close(struct call *c, struct err *e)
+{
+    (void)e;
+    http_add_header(c->rq, "Set-Cookie",
+                    "nightshift=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0");
+    http_reply(c->rq, 204, NULL, STR(""));
+    return 0;
+}

@@ -1,0 +1,160 @@
+/* The server itself: what it is, whether it works, its figures. */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "api/state.h"
+
+static bool any_simulated(struct control *ctl)
+{
+    struct node_view v;
+    struct control_node n;
+    for (uint32_t i = 0; core_node(control_core(ctl), (node_id){ i }, &v); i++)
+        if (control_node(ctl, str_of(v.name), &n) && n.simulated)
+            return true;
+    return false;
+}
+
+int api_server(struct call *c, struct err *e)
+{
+    AUTO(buf_free) struct buf b = BUF(64 << 10);
+    struct json_out w = { .b = &b };
+    const struct api_config *f = &c->api->config;
+    const struct engine *en = control_engine(f->control);
+    bool simulated = any_simulated(f->control);
+    (void)e;
+    json_begin(&w, NULL, '{');
+    json_put_str(&w, "version", STR(NS_VERSION));
+    json_put_str(&w, "engine", str_of(en->ops ? en->ops->name : ""));
+    json_put_str(&w, "mode", str_of(f->mode(f->mode_ctx)));
+    json_put_bool(&w, "simulated", simulated);
+    json_put_str(&w, "message", simulated ? STR("GPUs are simulated") : STR(""));
+    json_put_i64(&w, "started_ms", c->api->started_ms);
+    json_begin(&w, "caps", '{');
+    for (int i = 0; en->caps && i < ENGINE_CAP_COUNT; i++)
+        json_put_bool(&w, engine_cap_name((enum engine_cap)i), en->caps[i]);
+    json_end(&w, '}');
+    json_end(&w, '}');
+    reply_json(c, 200, &b);
+    return 0;
+}
+
+int api_profiles(struct call *c, struct err *e)
+{
+    AUTO(buf_free) struct buf b = BUF(1 << 20);
+    struct json_out w = { .b = &b };
+    (void)e;
+    json_begin(&w, NULL, '{');
+    json_begin(&w, "profiles", '[');
+    for (size_t i = 0; i < c->api->config.profiles; i++) {
+        const struct api_profile *p = &c->api->config.profile[i];
+        json_begin(&w, NULL, '{');
+        json_put_str(&w, "name", p->name);
+        json_put_str(&w, "help", p->help);
+        json_put_u64(&w, "gpus", p->request.gpus);
+        json_put_f64(&w, "gpu_share", p->request.gpu_milli / 1e3, 3);
+        json_put_f64(&w, "cpus", p->request.cpu_milli / 1e3, 3);
+        json_put_u64(&w, "mem_mib", p->request.mem_mib);
+        json_put_str(&w, "gpu_type", p->gpu_type);
+        json_end(&w, '}');
+    }
+    json_end(&w, ']');
+    json_end(&w, '}');
+    reply_json(c, 200, &b);
+    return 0;
+}
+
+int api_health(struct call *c, struct err *e)
+{
+    (void)e;
+    http_reply(c->rq, 200, "text/plain", STR("ok\n"));
+    return 0;
+}
+
+int api_ready(struct call *c, struct err *e)
+{
+    if (!control_ready(c->api->config.control, e))
+        return -1;
+    http_reply(c->rq, 200, "text/plain", STR("ready\n"));
+    return 0;
+}
+
+int api_openapi(struct call *c, struct err *e)
+{
+    AUTO(buf_free) struct buf b = BUF(4 << 20);
+    struct json_out w = { .b = &b };
+    (void)e;
+    api_print_openapi(&w);
+    reply_json(c, 200, &b);
+    return 0;
+}
+
+/* ---- metrics ---- */
+
+static void metric(struct buf *b, const char *name, const char *type, const char *help)
+{
+    buf_printf(b, "# TYPE nightshift_%s %s\n# HELP nightshift_%s %s\n", name, type, name, help);
+}
+
+static uint64_t rss_bytes(void)
+{
+    unsigned long size, resident = 0;
+    FILE *f = fopen("/proc/self/statm", "re");
+    if (!f)
+        return 0;
+    if (fscanf(f, "%lu %lu", &size, &resident) != 2)
+        resident = 0;
+    fclose(f);
+    return (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static void put_tenants(struct buf *b, struct control *ctl)
+{
+    struct share_view v;
+    metric(b, "tenant_gpus", "gauge", "Reference GPUs that a tenant holds now.");
+    for (uint32_t i = 1; core_share(control_core(ctl), (share_id){ i }, control_now_ms(ctl), &v);
+         i++)
+        if (!v.is_user)
+            buf_printf(b, "nightshift_tenant_gpus{tenant=\"%s\"} %.3f\n", v.name,
+                       (double)v.cost_milli / 1e3);
+    metric(b, "tenant_waiting", "gauge", "Jobs of a tenant that wait.");
+    for (uint32_t i = 1; core_share(control_core(ctl), (share_id){ i }, control_now_ms(ctl), &v);
+         i++)
+        if (!v.is_user)
+            buf_printf(b, "nightshift_tenant_waiting{tenant=\"%s\"} %llu\n", v.name,
+                       (unsigned long long)v.waiting);
+}
+
+int api_metrics(struct call *c, struct err *e)
+{
+    AUTO(buf_free) struct buf b = BUF(16 << 20);
+    struct control *ctl = c->api->config.control;
+    struct control_stats s = control_stats(ctl);
+    struct core_totals t = core_totals(control_core(ctl));
+    struct store_scope all = { .everything = true };
+    uint64_t count[JOB_STATE_COUNT] = { 0 };
+    if (store_jobs_count(c->api->config.store, &all, count, e) < 0)
+        return -1;
+    metric(&b, "jobs", "gauge", "Jobs by state, ended ones as long as they are kept.");
+    for (int i = 0; i < JOB_STATE_COUNT; i++)
+        buf_printf(&b, "nightshift_jobs{state=\"%s\"} %llu\n", job_state_name((enum job_state)i),
+                   (unsigned long long)count[i]);
+    metric(&b, "gpus", "gauge", "GPUs of the machines that are up.");
+    buf_printf(&b, "nightshift_gpus %.3f\n", (double)t.total.of[RES_GPU] / 1e3);
+    metric(&b, "gpus_free", "gauge", "GPUs that nobody has.");
+    buf_printf(&b, "nightshift_gpus_free %.3f\n", (double)t.free.of[RES_GPU] / 1e3);
+    put_tenants(&b, ctl);
+    metric(&b, "passes", "counter", "Scheduling passes.");
+    buf_printf(&b, "nightshift_passes_total %llu\n", (unsigned long long)s.passes);
+    metric(&b, "starts", "counter", "Jobs placed.");
+    buf_printf(&b, "nightshift_starts_total %llu\n", (unsigned long long)s.starts);
+    metric(&b, "commits", "counter", "Turns written to the disk.");
+    buf_printf(&b, "nightshift_commits_total %llu\n", (unsigned long long)s.commits);
+    metric(&b, "pass_seconds", "gauge", "How long the latest pass took.");
+    buf_printf(&b, "nightshift_pass_seconds %.9f\n", (double)s.pass_ns_last / 1e9);
+    metric(&b, "resident_bytes", "gauge", "Memory of the daemon.");
+    buf_printf(&b, "nightshift_resident_bytes %llu\n", (unsigned long long)rss_bytes());
+    buf_addz(&b, "# EOF\n");
+    http_reply(c->rq, 200, "application/openmetrics-text; version=1.0.0; charset=utf-8",
+               buf_str(&b));
+    return 0;
+}

@@ -1,0 +1,130 @@
+/* Tenants: what they may have, have and had; usage over time. */
+#include "api/state.h"
+
+#define DAY_MS (86400 * INT64_C(1000))
+
+static void put_amounts(struct json_out *w, const char *key, const struct amounts *a)
+{
+    static const struct {
+        const char *name;
+        enum resource r;
+        double unit;
+    } rows[] = {
+        { "gpus", RES_GPU, 1e3 },
+        { "cpus", RES_CPU, 1e3 },
+        { "memory_mib", RES_MEM, 1 },
+        { "jobs", RES_JOBS, 1 },
+    };
+    json_begin(w, key, '{');
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        uint64_t v = a->of[rows[i].r];
+        if (v == NO_LIMIT)
+            json_put_null(w, rows[i].name);
+        else
+            json_put_f64(w, rows[i].name, (double)v / rows[i].unit, rows[i].unit > 1 ? 3 : 0);
+    }
+    json_end(w, '}');
+}
+
+static bool may_see(const struct call *c, const char *tenant)
+{
+    if (c->scope.everything)
+        return true;
+    for (size_t i = 0; i < c->scope.n; i++)
+        if (str_is(c->scope.tenant[i], tenant))
+            return true;
+    return false;
+}
+
+static void put_share(struct json_out *w, const struct share_view *v)
+{
+    json_put_str(w, "name", str_of(v->name));
+    json_put_f64(w, "weight", v->weight_milli / 1e3, 3);
+    put_amounts(w, "used", &v->used);
+    put_amounts(w, "limit", &v->limit);
+    json_put_f64(w, "held_gpus", (double)v->cost_milli / 1e3, 3);
+    json_put_f64(w, "past_gpus", v->past_milli / 1e3, 3);
+    json_put_u64(w, "waiting", v->waiting);
+}
+
+static void put_users(struct call *c, struct json_out *w, uint32_t tenant)
+{
+    struct core *core = control_core(c->api->config.control);
+    int64_t now_ms = control_now_ms(c->api->config.control);
+    struct share_view v;
+    json_begin(w, "users", '[');
+    for (uint32_t i = 0; core_share(core, (share_id){ i }, now_ms, &v); i++)
+        if (v.is_user && v.parent.v == tenant) {
+            json_begin(w, NULL, '{');
+            put_share(w, &v);
+            json_end(w, '}');
+        }
+    json_end(w, ']');
+}
+
+int api_quota(struct call *c, struct err *e)
+{
+    struct core *core = control_core(c->api->config.control);
+    int64_t now_ms = control_now_ms(c->api->config.control);
+    struct share_view v, parent;
+    AUTO(buf_free) struct buf b = BUF(API_REPLY_MAX);
+    struct json_out w = { .b = &b };
+    (void)e;
+    json_begin(&w, NULL, '{');
+    json_begin(&w, "tenants", '[');
+    for (uint32_t i = 1; core_share(core, (share_id){ i }, now_ms, &v); i++) { /* 0: the root */
+        if (v.is_user || !may_see(c, v.name))
+            continue;
+        json_begin(&w, NULL, '{');
+        put_share(&w, &v);
+        if (v.parent.v != 0 && core_share(core, v.parent, now_ms, &parent))
+            json_put_str(&w, "parent", str_of(parent.name));
+        else
+            json_put_null(&w, "parent");
+        json_put_f64(&w, "guarantee", (double)v.guarantee_milli / 1e3, 3);
+        put_users(c, &w, i);
+        json_end(&w, '}');
+    }
+    json_end(&w, ']');
+    json_end(&w, '}');
+    reply_json(c, 200, &b);
+    return 0;
+}
+
+int api_usage(struct call *c, struct err *e)
+{
+    int64_t now_ms = control_now_ms(c->api->config.control);
+    uint64_t from = (uint64_t)(now_ms - 30 * DAY_MS), to = (uint64_t)now_ms;
+    struct store_usage *row;
+    size_t n;
+    AUTO(buf_free) struct buf b = BUF(API_REPLY_MAX);
+    struct json_out w = { .b = &b };
+    if (query_u64(c, "from_ms", TIME_MAX_MS, &from, e) < 0 ||
+        query_u64(c, "to_ms", TIME_MAX_MS, &to, e) < 0)
+        return -1;
+    if (to < from) {
+        c->field = "to_ms";
+        return err_set(e, ERR_INVALID, "query 'to_ms' lies before 'from_ms'");
+    }
+    if (store_usage(c->api->config.store, &c->scope, (int64_t)from, (int64_t)to, now_ms,
+                    http_arena(c->rq), &row, &n, e) < 0)
+        return -1;
+    json_begin(&w, NULL, '{');
+    json_put_u64(&w, "from_ms", from);
+    json_put_u64(&w, "to_ms", to);
+    json_begin(&w, "rows", '[');
+    for (size_t i = 0; i < n; i++) {
+        json_begin(&w, NULL, '{');
+        json_put_str(&w, "tenant", row[i].tenant);
+        json_put_str(&w, "user", row[i].user);
+        json_put_str(&w, "model", row[i].model);
+        json_put_f64(&w, "gpu_hours", (double)row[i].gpu_ms / 3.6e6, 6);
+        json_put_f64(&w, "cpu_hours", (double)row[i].cpu_ms / 3.6e6, 6);
+        json_put_u64(&w, "runs", row[i].runs);
+        json_end(&w, '}');
+    }
+    json_end(&w, ']');
+    json_end(&w, '}');
+    reply_json(c, 200, &b);
+    return 0;
+}

@@ -1,0 +1,127 @@
+#include "control/account.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define GROUPS_MAX 256
+#define PASSWD_BYTES (64u << 10)
+
+static struct account *find(struct accounts *a, struct str user)
+{
+    for (size_t i = 0; i < a->n; i++)
+        if (str_is(user, a->at[i].name))
+            return &a->at[i];
+    return NULL;
+}
+
+static struct account *add(struct accounts *a, struct str name, struct str home)
+{
+    vec_grow(a->at, a->n, a->cap);
+    struct account *ac = &a->at[a->n++];
+    *ac = (struct account){ 0 };
+    ac->name = xcalloc(name.n + 1, 1);
+    memcpy(ac->name, name.p, name.n);
+    ac->home = xcalloc(home.n + 1, 1);
+    memcpy(ac->home, home.p, home.n);
+    return ac;
+}
+
+int accounts_load(struct accounts *a, struct store *s, struct err *e)
+{
+    AUTO(arena_free) struct arena arena = { 0 };
+    struct store_account *row;
+    size_t n;
+    if (store_accounts(s, &arena, &row, &n, e) < 0)
+        return -1;
+    a->uid_next = a->uid_base;
+    for (size_t i = 0; i < n; i++) {
+        if (row[i].uid >= a->uid_next)
+            a->uid_next = row[i].uid + 1;
+        struct account *ac = add(a, row[i].name, row[i].home);
+        ac->uid = row[i].uid;
+        ac->gid = row[i].gid;
+        ac->ours = true;
+    }
+    return 0;
+}
+
+void accounts_free(struct accounts *a)
+{
+    for (size_t i = 0; i < a->n; i++) {
+        free(a->at[i].name);
+        free(a->at[i].home);
+        free(a->at[i].groups);
+    }
+    free(a->at);
+}
+
+static void load_groups(struct account *ac)
+{
+    gid_t gid[GROUPS_MAX];
+    int n = GROUPS_MAX;
+    if (getgrouplist(ac->name, ac->gid, gid, &n) < 0)
+        n = GROUPS_MAX; /* it has more: those that fit */
+    ac->groups = xcalloc((size_t)n, sizeof *ac->groups);
+    for (int i = 0; i < n; i++)
+        ac->groups[i] = gid[i];
+    ac->n_groups = (uint32_t)n;
+}
+
+/* The machine's own account, or NULL when there is none that jobs may use. */
+static struct account *from_machine(struct accounts *a, struct str user)
+{
+    char name[NAME_MAX_BYTES + 1];
+    struct passwd pw, *found = NULL;
+    AUTO(free_p) char *space = xmalloc(PASSWD_BYTES);
+    snprintf(name, sizeof name, "%.*s", STR_ARG(user));
+    int rc = a->single_user ? getpwuid_r(getuid(), &pw, space, PASSWD_BYTES, &found)
+                            : getpwnam_r(name, &pw, space, PASSWD_BYTES, &found);
+    if (rc != 0 || !found || (!a->single_user && found->pw_uid < a->uid_min))
+        return NULL;
+    struct account *ac = add(a, user, str_of(found->pw_dir));
+    ac->uid = found->pw_uid;
+    ac->gid = found->pw_gid;
+    load_groups(ac);
+    return ac;
+}
+
+static struct account *make_ours(struct accounts *a, struct str user, struct store_batch *b,
+                                 int64_t now_ms, struct err *e)
+{
+    char home[4096];
+    for (size_t i = 0; i < user.n; i++)
+        if (user.p[i] == '/' || (unsigned char)user.p[i] <= ' ' || user.p[0] == '.') {
+            err_set(e, ERR_INVALID, "user '%.*s': the name cannot be used for an account",
+                    STR_ARG(user));
+            return NULL;
+        }
+    int n = snprintf(home, sizeof home, "%s/%.*s", a->homes, STR_ARG(user));
+    if (user.n == 0 || n < 0 || (size_t)n >= sizeof home) {
+        err_set(e, ERR_INVALID, "user: a name that fits into a path is needed");
+        return NULL;
+    }
+    struct account *ac = add(a, user, str_of(home));
+    ac->uid = ac->gid = a->single_user ? getuid() : a->uid_next++;
+    ac->ours = true;
+    struct store_account row = { .name = user,
+                                 .home = str_of(ac->home),
+                                 .uid = ac->uid,
+                                 .gid = ac->gid,
+                                 .ours = true,
+                                 .created_ms = now_ms };
+    store_put_account(b, &row);
+    return ac;
+}
+
+const struct account *account_of(struct accounts *a, struct str user, struct store_batch *b,
+                                 int64_t now_ms, struct err *e)
+{
+    struct account *ac = find(a, user);
+    if (ac)
+        return ac;
+    ac = from_machine(a, user);
+    return ac ? ac : make_ours(a, user, b, now_ms, e);
+}

@@ -1,0 +1,38 @@
+/* account - as which account of the machine a person's jobs run.
+ *
+ * A person with an account on this machine keeps it: uid, groups, home.  Anybody else, and root,
+ * gets an account of ours: a uid from our range that no other person has ever had, and a home of
+ * ours.  Accounts of ours are remembered in the store.
+ */
+#ifndef NS_CONTROL_ACCOUNT_H
+#define NS_CONTROL_ACCOUNT_H
+
+#include "base/map.h"
+#include "engine/engine.h"
+#include "store/store.h"
+
+struct account {
+    char *name, *home;
+    uint32_t uid, gid;
+    uint32_t *groups;
+    uint32_t n_groups;
+    bool ours;
+};
+
+struct accounts {
+    struct account *at;
+    size_t n, cap;
+    uint32_t uid_base, uid_min, uid_next;
+    bool single_user;
+    const char *homes;
+};
+
+int accounts_load(struct accounts *a, struct store *s, struct err *e) MUST_USE;
+void accounts_free(struct accounts *a);
+
+/* The account of `user`; makes one of ours when needed and puts it into the batch.  Valid until
+ * the next call. */
+const struct account *account_of(struct accounts *a, struct str user, struct store_batch *b,
+                                 int64_t now_ms, struct err *e);
+
+#endif

@@ -1,0 +1,74 @@
+/* book - the jobs that have not ended, as the control plane keeps them in memory.
+ *
+ * Small on purpose: a hundred thousand may wait.  What they run is in the store.
+ */
+#ifndef NS_CONTROL_BOOK_H
+#define NS_CONTROL_BOOK_H
+
+#include "base/map.h"
+#include "core/job.h"
+#include "engine/engine.h"
+#include "store/store.h"
+
+enum task_state {
+    TASK_UNKNOWN, /* nobody has told us of it since we started */
+    TASK_STARTING,
+    TASK_RUNNING,
+    TASK_PAUSED,
+    TASK_ENDED
+};
+
+struct task {
+    enum task_state state;
+    enum task_end why;
+    int code, signal;
+};
+
+struct control;
+struct grace {
+    struct control *c;
+    uint64_t job;
+};
+
+struct entry {
+    uint64_t id;
+    char *name;
+    const char *tenant, *user; /* interned */
+    struct store_job_now now;  /* `end`, `message`, `where` are owned: see book_set_text */
+    uint32_t replicas;
+    uint64_t gpu_milli;
+    uint64_t array;
+    uint32_t array_index;
+    bool spec_known; /* what follows is set: see job_need_spec */
+    bool requeue;
+    enum freeze_mode freeze;
+    int freeze_signal;
+    uint32_t retries;
+    int64_t grace_ms;
+    int64_t run_since_ms; /* when it was placed */
+    int64_t ran_since_ms; /* when it last began to run, for the time limit */
+    struct task *task;    /* of the run that holds resources, one a replica; else NULL */
+    uint32_t bad;         /* the first task that ended badly, or NONE */
+    bool failed_start;
+    struct grace grace_of;
+    struct loop_watch *grace; /* runs out while it saves itself */
+};
+
+struct book {
+    struct entry **at; /* in no order */
+    size_t n, cap;
+    struct map by_id;
+    struct names names;
+};
+
+struct entry *book_add(struct book *b, uint64_t id);
+struct entry *book_find(const struct book *b, uint64_t id); /* NULL when it has ended */
+void book_remove(struct book *b, struct entry *en);
+void book_free(struct book *b);
+const char *book_intern(struct book *b, struct str name);
+void book_set_text(struct str *field, struct str text); /* frees the old one */
+
+/* What the book keeps of a spec. */
+void entry_from_spec(struct entry *en, const struct spec *s);
+
+#endif

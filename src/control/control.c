@@ -1,0 +1,311 @@
+#include "control/control.h"
+
+#include "control/state.h"
+
+static const struct {
+    const char *name, *help;
+} verbs[] = {
+#define X(id, name, help) { name, help },
+    CONTROL_VERBS(X)
+#undef X
+};
+
+const char *control_verb_name(enum control_verb v)
+{
+    return (size_t)v < ARRAY_LEN(verbs) ? verbs[v].name : NULL;
+}
+
+const char *control_verb_help(enum control_verb v)
+{
+    return (size_t)v < ARRAY_LEN(verbs) ? verbs[v].help : NULL;
+}
+
+int64_t control_now_ms(const struct control *c)
+{
+    return clock_now_ms(&c->config.clock);
+}
+
+static bool same_tenant(const struct share_view *v, const struct event_tenant *t)
+{
+    return v->weight_milli == t->weight_milli &&
+           (uint64_t)v->guarantee_milli == t->guarantee_milli &&
+           memcmp(&v->limit, &t->limit, sizeof t->limit) == 0;
+}
+
+static bool find_tenant(struct control *c, struct str name, struct share_view *out)
+{
+    for (uint32_t i = 0; core_share(c->core, (share_id){ i }, control_now_ms(c), out); i++)
+        if (!out->is_user && str_is(name, out->name))
+            return true;
+    return false;
+}
+
+/* The site's file says which tenants there are; the journal says which there were. */
+static int set_tenants(struct control *c, struct err *e)
+{
+    const struct control_config *f = &c->config;
+    struct event ev = { .t_ms = control_now_ms(c), .kind = EVENT_POLICY, .policy = f->policy };
+    if (turn_apply(c, &ev, e) < 0)
+        return -1;
+    for (size_t i = 0; i < f->tenants; i++) {
+        struct share_view v;
+        if (find_tenant(c, f->tenant[i].name, &v) && same_tenant(&v, &f->tenant[i]))
+            continue;
+        ev = (struct event){ .t_ms = ev.t_ms, .kind = EVENT_TENANT, .tenant = f->tenant[i] };
+        if (turn_apply(c, &ev, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+struct control *control_new(const struct control_config *config, struct err *e)
+{
+    AUTO(control_free_p) struct control *c = xcalloc(1, sizeof *c);
+    c->config = *config;
+    c->homes = xstrdup(config->homes);
+    c->core = core_new();
+    c->accounts = (struct accounts){ .uid_base = config->uid_base,
+                                     .uid_min = config->uid_min,
+                                     .single_user = config->single_user,
+                                     .homes = c->homes };
+    turn_init(c);
+    if (accounts_load(&c->accounts, config->store, e) < 0 || recover(c, e) < 0 ||
+        set_tenants(c, e) < 0)
+        return NULL;
+    c->config.tenant = NULL; /* borrowed for this call */
+    turn_close_soon(c, false);
+    return TAKE(c);
+}
+
+struct control *control_free(struct control *c)
+{
+    if (!c)
+        return NULL;
+    loop_unwatch(c->close_turn);
+    loop_unwatch(c->clock_turn);
+    turn_free(c->open);
+    turn_free(c->written);
+    book_free(&c->book);
+    accounts_free(&c->accounts);
+    for (size_t i = 0; i < c->machines; i++) {
+        for (size_t k = 0; k < c->machine[i].gpus; k++)
+            free(c->machine[i].gpu_uuid[k]);
+        free(c->machine[i].gpu_uuid);
+        free(c->machine[i].name);
+    }
+    free(c->machine);
+    free(c->watch);
+    free(c->ended);
+    free(c->homes);
+    core_free(c->core);
+    arena_free(&c->arena);
+    free(c);
+    return NULL;
+}
+
+void control_free_p(struct control **c)
+{
+    *c = control_free(*c);
+}
+
+int control_start(struct control *c, struct engine engine, struct err *e)
+{
+    c->engine = engine;
+    return engine.ops->sync(engine.self, e);
+}
+
+bool control_ready(const struct control *c, struct err *why_not)
+{
+    struct err ignored;
+    struct err *e = why_not ? why_not : &ignored;
+    if (store_failing(c->config.store, e))
+        return false;
+    if (c->ready)
+        return true;
+    err_set(e, ERR_UNAVAILABLE, "the engine has not answered yet");
+    err_hint(e, "it should within seconds; else see the log of nightshift-keeper");
+    return false;
+}
+
+void control_stop(struct control *c)
+{
+    c->stopping = true;
+    turn_flush(c);
+}
+
+/* ---- machines ---- */
+
+static struct machine *machine_of(struct control *c, struct str name)
+{
+    for (size_t i = 0; i < c->machines; i++)
+        if (str_is(name, c->machine[i].name))
+            return &c->machine[i];
+    return NULL;
+}
+
+static void remember_machine(struct control *c, const struct engine_event *ev)
+{
+    const struct event_node *n = ev->machine.node;
+    struct machine *m = machine_of(c, n->name);
+    if (!m) {
+        vec_grow(c->machine, c->machines, c->machine_cap);
+        m = &c->machine[c->machines++];
+        *m = (struct machine){ .name = xcalloc(n->name.n + 1, 1) };
+        memcpy(m->name, n->name.p, n->name.n);
+    }
+    for (size_t k = 0; k < m->gpus; k++)
+        free(m->gpu_uuid[k]);
+    free(m->gpu_uuid);
+    m->simulated = ev->machine.simulated;
+    m->gpus = n->gpus;
+    m->gpu_uuid = xcalloc(n->gpus + 1, sizeof *m->gpu_uuid);
+    for (size_t k = 0; k < n->gpus; k++)
+        m->gpu_uuid[k] = xstrdup(ev->machine.gpu_uuid ? ev->machine.gpu_uuid[k] : "");
+}
+
+static bool find_node(struct control *c, struct str name, struct node_view *out)
+{
+    for (uint32_t i = 0; core_node(c->core, (node_id){ i }, out); i++)
+        if (str_is(name, out->name))
+            return true;
+    return false;
+}
+
+static void node_event(struct control *c, const struct engine_event *ev)
+{
+    const struct event_node *n = ev->machine.node;
+    struct node_view v = { 0 };
+    struct err e;
+    struct event up = { .t_ms = control_now_ms(c), .kind = EVENT_NODE, .node = *n };
+    bool known = find_node(c, n->name, &v);
+    if (!known && turn_apply(c, &up, &e) < 0) {
+        log_event(c->config.log, LOG_ERROR_, "node.refused", "node=%.*s why=%s", STR_ARG(n->name),
+                  e.msg);
+        return;
+    }
+    remember_machine(c, ev);
+    /* An operator's drain outlives the machine's absence. */
+    enum node_state now = known ? v.state : NODE_UP;
+    if (ev->machine.state != now && now != NODE_DRAIN) {
+        up = (struct event){ .t_ms = up.t_ms, .kind = EVENT_NODE_STATE };
+        up.node_state = (struct event_node_state){ .name = n->name, .state = ev->machine.state };
+        if (turn_apply(c, &up, &e) < 0)
+            log_event(c->config.log, LOG_ERROR_, "node.refused", "why=%s", e.msg);
+    }
+    turn_close_soon(c, true);
+}
+
+bool control_node(const struct control *c, struct str name, struct control_node *out)
+{
+    const struct machine *m = machine_of((struct control *)(uintptr_t)c, name);
+    if (!m)
+        return false;
+    *out = (struct control_node){ .simulated = m->simulated,
+                                  .gpu_uuid = (const char *const *)m->gpu_uuid,
+                                  .gpus = m->gpus };
+    return true;
+}
+
+int control_node_state(struct control *c, struct str node, enum node_state state,
+                       struct control_done done, struct err *e)
+{
+    struct event ev = { .t_ms = control_now_ms(c), .kind = EVENT_NODE_STATE };
+    ev.node_state = (struct event_node_state){ .name = node, .state = state };
+    if (turn_apply(c, &ev, e) < 0)
+        return -1;
+    turn_done(c, done);
+    turn_close_soon(c, true);
+    return 0;
+}
+
+/* ---- the engine's events ---- */
+
+/* What its tasks do is not known until the engine tells again. */
+static void forget_tasks(struct entry *en)
+{
+    for (uint32_t i = 0; en->task && i < en->replicas; i++)
+        if (en->task[i].state != TASK_ENDED)
+            en->task[i].state = TASK_UNKNOWN;
+}
+
+void control_engine_event(void *control, const struct engine_event *ev)
+{
+    struct control *c = control;
+    switch (ev->kind) {
+    case ENGINE_READY:
+        if (!c->ready) {
+            c->ready = true;
+            recover_tasks(c);
+            log_plain(c->config.log, LOG_INFO_, "engine.ready");
+        }
+        turn_close_soon(c, true);
+        return;
+    case ENGINE_AWAY:
+        c->ready = false;
+        for (size_t i = 0; i < c->book.n; i++)
+            forget_tasks(c->book.at[i]);
+        log_plain(c->config.log, LOG_WARN_, "engine.away");
+        return;
+    case ENGINE_NODE: node_event(c, ev); return;
+    case ENGINE_PROGRESS:
+    case ENGINE_STARTED:
+    case ENGINE_FAILED:
+    case ENGINE_PAUSED:
+    case ENGINE_RESUMED:
+    case ENGINE_ENDED: tasks_event(c, ev); return;
+    case ENGINE_EVENT_COUNT: break;
+    }
+    abort();
+}
+
+/* ---- looking ---- */
+
+struct core *control_core(struct control *c)
+{
+    return c->core;
+}
+
+const struct engine *control_engine(const struct control *c)
+{
+    return &c->engine;
+}
+
+struct control_stats control_stats(const struct control *c)
+{
+    struct control_stats s = c->stats;
+    s.living = c->book.n;
+    return s;
+}
+
+int control_watch(struct control *c, loop_fn *fn, void *ctx)
+{
+    for (size_t i = 0; i < c->watches; i++)
+        if (!c->watch[i].fn) {
+            c->watch[i] = (struct watcher){ fn, ctx };
+            return (int)i;
+        }
+    vec_grow(c->watch, c->watches, c->watch_cap);
+    c->watch[c->watches] = (struct watcher){ fn, ctx };
+    return (int)c->watches++;
+}
+
+void control_unwatch(struct control *c, int watch)
+{
+    c->watch[watch] = (struct watcher){ 0 };
+}
+
+int control_task(struct control *c, uint64_t job, uint32_t replica, struct task_id *out,
+                 struct err *e)
+{
+    struct entry *en = book_find(&c->book, job);
+    if (!en || !en->task) {
+        err_set(e, ERR_CONFLICT, "job %llu is %s: nothing of it runs", (unsigned long long)job,
+                en ? job_state_name(en->now.state) : "over");
+        return err_hint(e, "see why: nightshift why %llu", (unsigned long long)job);
+    }
+    if (replica >= en->replicas)
+        return err_set(e, ERR_NOT_FOUND, "job %llu has replicas 0 to %u", (unsigned long long)job,
+                       en->replicas - 1);
+    *out = (struct task_id){ job, en->now.run, replica };
+    return 0;
+}

@@ -1,0 +1,117 @@
+/* control - what the control plane does with jobs: gather, decide, persist, act.
+ *
+ * It owns the core, the living jobs and the way between store and engine; no HTTP here.  A verb is
+ * checked and applied at once, in memory; its callback runs when it is durable, and only then does
+ * the engine hear of it.  What arrives while a commit is on its way to the disk is gathered into the
+ * next turn: one pass, one commit.
+ * After kill -9 the journal makes the core anew, the store the living jobs, and the engine is asked
+ * what runs; what had been intended is told to it again.
+ */
+#ifndef NS_CONTROL_CONTROL_H
+#define NS_CONTROL_CONTROL_H
+
+#include "core/core.h"
+#include "engine/engine.h"
+#include "store/store.h"
+#include "sys/clock.h"
+#include "sys/log.h"
+
+struct control;
+
+struct control_config {
+    struct loop *loop;
+    struct store *store;
+    struct log *log;
+    struct clock clock;
+    struct policy policy;
+    const struct event_tenant *tenant; /* parents before children */
+    size_t tenants;
+    const char *homes; /* folder of the homes of accounts of ours */
+    uint32_t uid_base; /* accounts of ours get uids from here on */
+    uint32_t uid_min;  /* below it a machine's account is not used for jobs */
+    bool single_user;  /* every job runs as ourselves */
+};
+
+/* Restores what the store knows.  Borrowed: loop, store, log, homes. */
+struct control *control_new(const struct control_config *c, struct err *e);
+struct control *control_free(struct control *c); /* NULL ok; returns NULL */
+void control_free_p(struct control **c);
+
+/* The engine's events go here; control_start gives it the engine and asks what runs. */
+void control_engine_event(void *control, const struct engine_event *ev);
+int control_start(struct control *c, struct engine engine, struct err *e) MUST_USE;
+bool control_ready(const struct control *c, struct err *why_not); /* why_not may be NULL */
+void control_stop(struct control *c);            /* starts nothing any more; what runs goes on */
+void control_end_all(struct control *c);         /* ends what runs; after control_stop */
+size_t control_holding(const struct control *c); /* jobs that hold resources */
+
+/* Runs when the verb is on the disk.  Never within the call that took it. */
+typedef void control_done_fn(void *ctx);
+struct control_done {
+    control_done_fn *fn; /* may be NULL */
+    void *ctx;
+};
+
+/* ---- verbs: -1 at once when refused, and nothing changed ---- */
+
+struct control_submit {
+    struct str user, tenant;
+    uint32_t uid; /* of the caller, or UINT32_MAX */
+    const struct spec *spec;
+    size_t n;
+    struct str key; /* idempotency key, or empty */
+};
+/* All or none.  Jobs get ids one after the other; *out_first and *out_n tell which. */
+int control_submit(struct control *c, const struct control_submit *s, struct control_done done,
+                   uint64_t *out_first, size_t *out_n, struct err *e) MUST_USE;
+/* Would it be taken?  Changes nothing. */
+int control_check(struct control *c, const struct control_submit *s, struct err *e) MUST_USE;
+
+#define CONTROL_VERBS(X)                                                                           \
+    X(CANCEL, "cancel", "ends the job")                                                            \
+    X(HOLD, "hold", "keeps a waiting job out of the queue")                                        \
+    X(RELEASE, "release", "lets a held job queue")                                                 \
+    X(FREEZE, "freeze", "makes a running job stand still, by the way its spec allows")             \
+    X(THAW, "thaw", "lets a frozen or paused job go on")
+enum control_verb {
+#define X(id, name, help) VERB_##id,
+    CONTROL_VERBS(X)
+#undef X
+    CONTROL_VERB_COUNT
+};
+const char *control_verb_name(enum control_verb v);
+const char *control_verb_help(enum control_verb v);
+int control_verb(struct control *c, uint64_t job, enum control_verb v, struct str by,
+                 struct control_done done, struct err *e) MUST_USE;
+int control_signal(struct control *c, uint64_t job, int signo, struct err *e) MUST_USE;
+int control_node_state(struct control *c, struct str node, enum node_state state,
+                       struct control_done done, struct err *e) MUST_USE;
+
+/* ---- looking ---- */
+
+struct core *control_core(struct control *c); /* to look at; only control changes it */
+const struct engine *control_engine(const struct control *c);
+int64_t control_now_ms(const struct control *c);
+
+/* What of a machine the core does not keep. */
+struct control_node {
+    bool simulated;
+    const char *const *gpu_uuid;
+    size_t gpus;
+};
+bool control_node(const struct control *c, struct str name, struct control_node *out);
+
+/* Which run and replica of a living job may be attached to; -1 says why not. */
+int control_task(struct control *c, uint64_t job, uint32_t replica, struct task_id *out,
+                 struct err *e) MUST_USE;
+
+/* Called after each commit that had public events, and when the engine's state changed. */
+int control_watch(struct control *c, loop_fn *fn, void *ctx);
+void control_unwatch(struct control *c, int watch);
+
+struct control_stats {
+    uint64_t passes, starts, commits, living, pass_ns_last, pass_ns_max;
+};
+struct control_stats control_stats(const struct control *c);
+
+#endif

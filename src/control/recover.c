@@ -1,0 +1,140 @@
+/* After a start: the core from the journal, the living jobs from the store, the rest from the
+ * engine. */
+#include "control/state.h"
+#include "journal/journal.h"
+
+struct restore {
+    struct control *c;
+    struct arena arena;
+    uint64_t lines;
+};
+
+static int restore_line(void *ctx, int64_t t_ms, struct str line, struct err *e)
+{
+    struct restore *r = ctx;
+    struct event ev;
+    (void)t_ms; /* the line has its own */
+    r->lines++;
+    arena_reset(&r->arena);
+    if (journal_read(line, &r->arena, &ev, e) < 0 || core_apply(r->c->core, &ev, e) < 0)
+        return err_wrap(e, "journal, line %llu", (unsigned long long)r->lines);
+    return 0;
+}
+
+static int restore_job(void *ctx, const struct store_job *j, struct err *e)
+{
+    struct restore *r = ctx;
+    struct control *c = r->c;
+    struct job_view v;
+    if (!core_job(c->core, (job_id){ j->fixed.id }, &v) || v.state != j->now.state) {
+        err_set(e, ERR_INTERNAL, "job %llu is %s in the store and %s in the journal",
+                (unsigned long long)j->fixed.id, job_state_name(j->now.state),
+                core_job(c->core, (job_id){ j->fixed.id }, &v) ? job_state_name(v.state)
+                                                               : "absent");
+        return err_hint(e, "restore the store from a backup and tell us about it");
+    }
+    struct entry *en = book_add(&c->book, j->fixed.id);
+    en->name = xcalloc(j->fixed.name.n + 1, 1);
+    memcpy(en->name, j->fixed.name.p, j->fixed.name.n);
+    en->tenant = book_intern(&c->book, j->fixed.tenant);
+    en->user = book_intern(&c->book, j->fixed.user);
+    en->array = j->fixed.array;
+    en->array_index = j->fixed.array_index;
+    en->replicas = j->fixed.replicas;
+    en->gpu_milli = j->fixed.gpu_milli;
+    en->now = j->now;
+    en->now.end = en->now.message = en->now.where = (struct str){ 0 };
+    book_set_text(&en->now.end, j->now.end);
+    book_set_text(&en->now.message, j->now.message);
+    book_set_text(&en->now.where, j->now.where);
+    en->bad = NONE;
+    en->run_since_ms = en->ran_since_ms = j->now.state_ms;
+    if (job_state_holds(j->now.state))
+        en->task = xcalloc(en->replicas, sizeof *en->task);
+    return 0;
+}
+
+int recover(struct control *c, struct err *e)
+{
+    struct restore r = { .c = c };
+    int rc = store_journal(c->config.store, restore_line, &r, e);
+    arena_free(&r.arena);
+    if (rc < 0 || store_living_jobs(c->config.store, restore_job, &r, e) < 0)
+        return err_wrap(e, "restoring");
+    if (r.lines)
+        log_event(c->config.log, LOG_INFO_, "restored", "events=%llu jobs=%zu",
+                  (unsigned long long)r.lines, c->book.n);
+    return 0;
+}
+
+static void lose(struct control *c, struct entry *en, uint32_t replica, enum task_end why)
+{
+    struct engine_event ev = { .kind = ENGINE_ENDED,
+                               .task = { en->id, en->now.run, replica },
+                               .t_ms = control_now_ms(c) };
+    ev.ended.why = why;
+    ev.ended.signal = 9;
+    tasks_event(c, &ev);
+}
+
+static void start_again(struct control *c, struct entry *en)
+{
+    struct job_view v;
+    if (!core_job(c->core, (job_id){ en->id }, &v))
+        abort();
+    struct slot *slots = xcalloc(v.n, sizeof *slots);
+    memcpy(slots, v.slots, v.n * sizeof *slots);
+    turn_act(c, (struct act){ .kind = ACT_TASKS_START,
+                              .job = en->id,
+                              .run = en->now.run,
+                              .replicas = v.n,
+                              .slots = slots });
+}
+
+static bool any_task(const struct entry *en, enum task_state s)
+{
+    for (uint32_t i = 0; en->task && i < en->replicas; i++)
+        if (en->task[i].state == s)
+            return true;
+    return false;
+}
+
+/* Says again what had been intended; every verb does nothing when it was done before. */
+static void intend_again(struct control *c, struct entry *en)
+{
+    struct err e;
+    bool unknown = any_task(en, TASK_UNKNOWN);
+    enum job_state s = en->now.state;
+    if (s == JOB_STARTING && unknown)
+        start_again(c, en);
+    else if (s == JOB_THAWING && any_task(en, TASK_PAUSED))
+        turn_act(c, (struct act){ .kind = ACT_TASKS_RESUME,
+                                  .job = en->id,
+                                  .run = en->now.run,
+                                  .replicas = en->replicas });
+    else if (s == JOB_THAWING && unknown)
+        start_again(c, en);
+    else if (s == JOB_STOPPING)
+        job_stop(c, en, END_STOPPED);
+    else if (s == JOB_FREEZING && job_need_spec(c, en, &e) == 0)
+        job_freeze_begin(c, en);
+}
+
+static void recover_entry(struct control *c, struct entry *en)
+{
+    enum job_state s = en->now.state;
+    bool starts = s == JOB_STARTING || s == JOB_THAWING;
+    for (uint32_t i = 0; en->task && i < en->replicas && !starts; i++)
+        if (en->task[i].state == TASK_UNKNOWN)
+            lose(c, en, i, s == JOB_STOPPING ? END_STOPPED : END_LOST);
+    if (en->task)
+        intend_again(c, en);
+}
+
+void recover_tasks(struct control *c)
+{
+    /* Losing one may end its job, but buries it only at the end of the turn. */
+    for (size_t i = 0; i < c->book.n; i++)
+        if (c->book.at[i]->task)
+            recover_entry(c, c->book.at[i]);
+}

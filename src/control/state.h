@@ -1,0 +1,103 @@
+/* state - what the files of control share; nobody outside includes it. */
+#ifndef NS_CONTROL_STATE_H
+#define NS_CONTROL_STATE_H
+
+#include "control/account.h"
+#include "control/book.h"
+#include "control/control.h"
+
+/* What the engine is to be told once the turn is on the disk. */
+enum act_kind {
+    ACT_TASKS_START,
+    ACT_TASKS_STOP,
+    ACT_TASKS_PAUSE,
+    ACT_TASKS_RESUME,
+    ACT_TASKS_SIGNAL,
+    ACT_TASKS_FORGET
+};
+struct act {
+    enum act_kind kind;
+    uint64_t job;
+    uint32_t run, replicas;
+    struct slot *slots; /* START: owned */
+    enum task_end why;  /* STOP */
+    int64_t grace_ms;
+    int signo;
+};
+
+/* One round: what was applied since the last commit, and what follows from it. */
+struct turn {
+    struct store_batch *batch;
+    struct act *act;
+    size_t acts, act_cap;
+    struct control_done *done;
+    size_t dones, done_cap;
+    bool events; /* public ones */
+};
+
+struct machine {
+    char *name;
+    bool simulated;
+    char **gpu_uuid;
+    size_t gpus;
+};
+
+struct watcher {
+    loop_fn *fn;
+    void *ctx;
+};
+
+struct control {
+    struct control_config config;
+    struct core *core;
+    struct engine engine;
+    struct book book;
+    struct accounts accounts;
+    struct turn *open;    /* being gathered; NULL when nothing happened */
+    struct turn *written; /* on its way to the disk */
+    struct loop_watch *close_turn, *clock_turn;
+    bool ready, stopping; /* the engine told all it knows; no new starts */
+    bool want_pass;
+    struct machine *machine;
+    size_t machines, machine_cap;
+    struct watcher *watch;
+    size_t watches, watch_cap;
+    struct control_stats stats;
+    struct entry **ended; /* since the last turn closed */
+    size_t ends, end_cap;
+    struct arena arena; /* of one pass */
+    char *homes;
+};
+
+/* turn.c */
+void turn_init(struct control *c);
+struct turn *turn_open(struct control *c);
+int turn_apply(struct control *c, const struct event *ev, struct err *e) MUST_USE; /* and journal */
+void turn_act(struct control *c, struct act a);
+void turn_done(struct control *c, struct control_done d);
+void turn_save(struct control *c, struct entry *en); /* the job's row as it is now, and its event */
+void turn_event(struct control *c, const struct entry *en); /* the event alone */
+void turn_bury(struct control *c, struct entry *en); /* it has ended: gone with the turn's close */
+void turn_close_soon(struct control *c, bool pass);
+void turn_flush(struct control *c);
+void turn_free(struct turn *t);
+
+/* tasks.c */
+void tasks_act(struct control *c, const struct act *a);
+void tasks_event(struct control *c, const struct engine_event *ev);
+/* Moves a job and writes it down; a move that the table refuses is logged and not made. */
+bool job_move(struct control *c, struct entry *en, enum job_event what);
+void job_placed(struct control *c, const struct action *a);
+void job_stop(struct control *c, struct entry *en, enum task_end why);
+void job_freeze_begin(struct control *c, struct entry *en);
+void job_release_run(struct control *c, struct entry *en); /* it holds nothing any more */
+int job_spec(struct control *c, const struct entry *en, struct arena *a, struct spec *out,
+             struct err *e) MUST_USE; /* from the store */
+int job_need_spec(struct control *c, struct entry *en, struct err *e) MUST_USE;
+
+/* recover.c */
+int recover(struct control *c, struct err *e)
+    MUST_USE;                          /* from the store, before the engine is there */
+void recover_tasks(struct control *c); /* after READY: what the engine did not speak of */
+
+#endif

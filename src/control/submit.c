@@ -1,0 +1,190 @@
+/* Taking jobs in: all of a submit or nothing of it. */
+#include <stdio.h>
+
+#include "control/state.h"
+
+#define SUBMIT_MAX 100000u
+
+/* A job that names its GPUs and nothing else gets their part of the machine; one without GPUs one
+ * CPU; memory goes with whichever it is. */
+static void fill_request(struct control *c, struct request *r)
+{
+    struct node_view n, best = { 0 };
+    for (uint32_t i = 0; core_node(c->core, (node_id){ i }, &n); i++)
+        if (n.state != NODE_DOWN && (best.cpu_milli == 0 || n.gpus > best.gpus))
+            best = n;
+    if (best.cpu_milli == 0)
+        return;
+    uint64_t gpu_milli = r->gpus ? (uint64_t)r->gpus * GPU_MILLI : r->gpu_milli;
+    uint64_t whole = (uint64_t)best.gpus * GPU_MILLI;
+    bool by_gpu = gpu_milli && whole;
+    if (r->cpu_milli == 0)
+        r->cpu_milli =
+            by_gpu ? (uint32_t)(best.cpu_milli * gpu_milli / whole) : MIN(1000u, best.cpu_milli);
+    r->cpu_milli = MAX(r->cpu_milli, 1u);
+    if (r->mem_mib == 0)
+        r->mem_mib = by_gpu ? (uint32_t)(best.mem_mib * gpu_milli / whole)
+                            : (uint32_t)((uint64_t)best.mem_mib *
+                                         MIN(r->cpu_milli, best.cpu_milli) / best.cpu_milli);
+    r->mem_mib = MAX(r->mem_mib, 1u);
+}
+
+static struct str base_name(struct str path)
+{
+    for (struct str rest = path, part; str_cut(rest, '/', &part, &rest);)
+        path = rest;
+    return path;
+}
+
+/* The program's name; of a shell line its first word. */
+static struct str default_name(const struct spec *s)
+{
+    struct str first = str_of(s->argv[0]), line, word;
+    if (s->n_args >= 3 && strcmp(s->argv[1], "-c") == 0) {
+        line = str_of(s->argv[2]);
+        if (str_next_word(&line, &word))
+            first = word;
+    }
+    first = base_name(first);
+    return first.n && first.n <= NAME_MAX_BYTES ? first : STR("job");
+}
+
+static uint32_t count_of(const struct spec *s)
+{
+    return s->is_array ? (s->array_to - s->array_from) / s->array_step + 1 : 1;
+}
+
+static struct event submit_event(struct control *c, const struct control_submit *s,
+                                 const struct spec *spec)
+{
+    struct event ev = { .t_ms = control_now_ms(c), .kind = EVENT_SUBMIT };
+    ev.submit = (struct event_submit){ .tenant = s->tenant,
+                                       .user = s->user,
+                                       .models = spec->gpu_type,
+                                       .request = spec->request,
+                                       .priority = spec->priority,
+                                       .held = spec->held };
+    return ev;
+}
+
+static int check_one(struct control *c, const struct control_submit *s, struct spec *spec,
+                     struct err *e)
+{
+    fill_request(c, &spec->request);
+    if (spec->name.n == 0)
+        spec->name = default_name(spec);
+    if (engine_check(&c->engine, spec, e) < 0)
+        return -1;
+    struct event ev = submit_event(c, s, spec);
+    return core_check_submit(c->core, &ev.submit, e);
+}
+
+/* Completed copies of the specs, in `a`; counts the jobs they make. */
+static struct spec *check_all(struct control *c, const struct control_submit *s, struct arena *a,
+                              size_t *out_jobs, struct err *e)
+{
+    struct spec *spec = arena_array(a, struct spec, s->n);
+    *out_jobs = 0;
+    if (!c->engine.ops) {
+        err_set(e, ERR_UNAVAILABLE, "the engine is not there yet");
+        return NULL;
+    }
+    for (size_t i = 0; i < s->n; i++) {
+        spec[i] = s->spec[i];
+        if (check_one(c, s, &spec[i], e) < 0) {
+            if (s->n > 1)
+                err_wrap(e, "job %zu of %zu", i + 1, s->n);
+            return NULL;
+        }
+        *out_jobs += count_of(&spec[i]);
+    }
+    if (*out_jobs <= SUBMIT_MAX)
+        return spec;
+    err_set(e, ERR_TOO_LARGE, "%zu jobs in one submit; at most %u", *out_jobs, SUBMIT_MAX);
+    return NULL;
+}
+
+/* The core has taken it: book and batch follow. */
+static void take_one(struct control *c, const struct control_submit *s, const struct spec *spec,
+                     struct str text, const struct event *ev, uint64_t array)
+{
+    struct entry *en = book_add(&c->book, ev->submit.id.v);
+    entry_from_spec(en, spec);
+    en->name = xcalloc(spec->name.n + 1, 1);
+    memcpy(en->name, spec->name.p, spec->name.n);
+    en->tenant = book_intern(&c->book, s->tenant);
+    en->user = book_intern(&c->book, s->user);
+    en->array = array;
+    en->array_index = spec->array_index;
+    en->now.state = spec->held ? JOB_HELD : JOB_QUEUED;
+    en->now.priority = spec->priority;
+    en->now.state_ms = ev->t_ms;
+    struct store_job_fixed f = { .id = en->id,
+                                 .tenant = s->tenant,
+                                 .user = s->user,
+                                 .name = spec->name,
+                                 .uid = s->uid,
+                                 .submitted_ms = ev->t_ms,
+                                 .replicas = en->replicas,
+                                 .gpu_milli = en->gpu_milli,
+                                 .spec = text,
+                                 .array = array,
+                                 .array_index = spec->array_index };
+    store_add_job(turn_open(c)->batch, &f, &en->now);
+    turn_event(c, en);
+}
+
+/* One spec: a job, or one each index.  The members of an array share the text of the first. */
+static int take_spec(struct control *c, const struct control_submit *s, const struct spec *spec,
+                     struct err *e)
+{
+    AUTO(buf_free) struct buf text = BUF(4 * SPEC_TEXT_MAX);
+    struct json_out w = { .b = &text };
+    struct spec each = *spec;
+    uint64_t first = store_last_job(c->config.store) + 1;
+    spec_write(spec, &w, NULL);
+    for (uint32_t i = 0; i < count_of(spec); i++) {
+        struct event ev = submit_event(c, s, spec);
+        ev.submit.id.v = first + i;
+        each.array_index = spec->array_from + i * (spec->is_array ? spec->array_step : 0);
+        if (turn_apply(c, &ev, e) < 0)
+            return -1;
+        take_one(c, s, &each, i ? STR("") : buf_str(&text), &ev, spec->is_array ? first : 0);
+    }
+    return 0;
+}
+
+int control_check(struct control *c, const struct control_submit *s, struct err *e)
+{
+    AUTO(arena_free) struct arena a = { 0 };
+    size_t jobs;
+    return check_all(c, s, &a, &jobs, e) ? 0 : -1;
+}
+
+int control_submit(struct control *c, const struct control_submit *s, struct control_done done,
+                   uint64_t *out_first, size_t *out_n, struct err *e)
+{
+    AUTO(arena_free) struct arena a = { 0 };
+    size_t jobs;
+    struct spec *spec = check_all(c, s, &a, &jobs, e);
+    struct turn *t = turn_open(c);
+    if (!spec || !account_of(&c->accounts, s->user, t->batch, control_now_ms(c), e))
+        return -1;
+    uint64_t first = store_last_job(c->config.store) + 1;
+    for (size_t i = 0; i < s->n; i++)
+        if (take_spec(c, s, &spec[i], e) < 0) {
+            /* What check_all let through cannot be refused here; half a submit must not stand. */
+            log_event(c->config.log, LOG_ERROR_, "submit.inconsistent", "why=%s", e->msg);
+            abort();
+        }
+    if (s->key.n) {
+        char *answer =
+            arena_printf(&a, "{\"id\":%llu,\"count\":%zu}", (unsigned long long)first, jobs);
+        store_put_answer(t->batch, s->user, s->key, control_now_ms(c), str_of(answer));
+    }
+    turn_done(c, done);
+    turn_close_soon(c, true);
+    *out_first = first;
+    *out_n = jobs;
+    return 0;
+}

@@ -1,0 +1,460 @@
+/* From the engine's events to the life of a job, and from its life to the engine's verbs. */
+#include <stdio.h>
+
+#include "control/environ.h"
+#include "control/state.h"
+
+#define EXIT_SAVED 85 /* after the freeze signal: its work is saved */
+
+/* ---- a job's steps ---- */
+
+int job_need_spec(struct control *c, struct entry *en, struct err *e)
+{
+    AUTO(arena_free) struct arena a = { 0 };
+    struct spec s;
+    if (en->spec_known)
+        return 0;
+    if (job_spec(c, en, &a, &s, e) < 0)
+        return -1;
+    entry_from_spec(en, &s);
+    return 0;
+}
+
+int job_spec(struct control *c, const struct entry *en, struct arena *a, struct spec *out,
+             struct err *e)
+{
+    struct store_scope all = { .everything = true };
+    struct store_job row;
+    if (store_job_get(c->config.store, &all, en->array ? en->array : en->id, a, &row, e) < 0)
+        return -1;
+    AUTO(json_free_p) struct json_doc *d = json_read(row.fixed.spec, e);
+    if (!d || spec_read(json_root(d), a, out, NULL, e) < 0)
+        return err_wrap(e, "spec of job %llu", (unsigned long long)en->id);
+    out->array_index = en->array_index;
+    return 0;
+}
+
+void job_release_run(struct control *c, struct entry *en)
+{
+    struct store_run r = { .job = en->id,
+                           .run = en->now.run,
+                           .tenant = str_of(en->tenant),
+                           .user = str_of(en->user),
+                           .started_ms = en->run_since_ms,
+                           .ended_ms = control_now_ms(c) };
+    store_end_run(turn_open(c)->batch, &r);
+    free(en->task);
+    en->task = NULL;
+    en->grace = loop_unwatch(en->grace);
+}
+
+bool job_move(struct control *c, struct entry *en, enum job_event what)
+{
+    struct event ev = { .t_ms = control_now_ms(c), .kind = EVENT_JOB };
+    enum job_state from = en->now.state, to;
+    struct err e;
+    ev.job = (struct event_job){ .id = { en->id }, .what = what };
+    if (job_next(from, what, &to, &e) < 0 || turn_apply(c, &ev, &e) < 0) {
+        log_event(c->config.log, LOG_ERROR_, "job.refused", "job=%llu state=%s event=%s why=%s",
+                  (unsigned long long)en->id, job_state_name(from), job_event_name(what), e.msg);
+        return false;
+    }
+    if (from == JOB_RUNNING && to != JOB_RUNNING)
+        en->now.ran_ms += MAX(ev.t_ms - en->ran_since_ms, INT64_C(0));
+    if (to == JOB_RUNNING && from != JOB_RUNNING)
+        en->ran_since_ms = ev.t_ms;
+    if (to == JOB_RUNNING && en->now.started_ms < en->run_since_ms)
+        en->now.started_ms = ev.t_ms;
+    en->now.state = to;
+    en->now.state_ms = ev.t_ms;
+    if (job_state_holds(from) && !job_state_holds(to))
+        job_release_run(c, en);
+    if (to == JOB_QUEUED || to == JOB_FROZEN)
+        book_set_text(&en->now.where, STR(""));
+    if (job_state_ended(to))
+        en->now.ended_ms = ev.t_ms;
+    turn_save(c, en);
+    if (job_state_ended(to))
+        turn_bury(c, en);
+    turn_close_soon(c, true);
+    return true;
+}
+
+/* [{"node":"desk1","gpus":[0,1],"milli":1000}], one for each replica */
+static void write_where(struct control *c, const struct action *a, struct buf *out)
+{
+    struct json_out w = { .b = out };
+    struct node_view n;
+    json_begin(&w, NULL, '[');
+    for (uint32_t i = 0; i < a->n; i++) {
+        json_begin(&w, NULL, '{');
+        json_put_str(&w, "node",
+                     core_node(c->core, (node_id){ a->slots[i].node }, &n) ? str_of(n.name)
+                                                                           : STR("?"));
+        json_begin(&w, "gpus", '[');
+        for (uint32_t g = 0; g < GPUS_PER_NODE_MAX; g++)
+            if (a->slots[i].gpu_mask & (1u << g))
+                json_put_u64(&w, NULL, g);
+        json_end(&w, ']');
+        json_put_u64(&w, "milli", a->slots[i].milli);
+        json_end(&w, '}');
+    }
+    json_end(&w, ']');
+}
+
+static struct slot *copy_slots(const struct slot *slots, uint32_t n)
+{
+    struct slot *copy = xcalloc(n, sizeof *copy);
+    memcpy(copy, slots, n * sizeof *copy);
+    return copy;
+}
+
+static void put_run(struct control *c, struct entry *en, const struct action *a)
+{
+    struct job_view v = { 0 };
+    struct node_view n = { 0 };
+    core_job(c->core, a->job, &v);
+    core_node(c->core, (node_id){ a->slots[0].node }, &n);
+    struct store_run r = { .job = en->id,
+                           .run = en->now.run,
+                           .tenant = str_of(en->tenant),
+                           .user = str_of(en->user),
+                           .node = str_of(n.name ? n.name : ""),
+                           .model = str_of(n.model ? n.model : ""),
+                           .cpu_milli = (uint64_t)v.request.cpu_milli * a->n,
+                           .mem_mib = (uint64_t)v.request.mem_mib * a->n,
+                           .started_ms = en->run_since_ms };
+    for (uint32_t i = 0; i < a->n; i++)
+        r.gpu_milli += (uint64_t)__builtin_popcount(a->slots[i].gpu_mask) * a->slots[i].milli;
+    store_put_run(turn_open(c)->batch, &r);
+}
+
+void job_placed(struct control *c, const struct action *a)
+{
+    AUTO(buf_free) struct buf where = BUF(1 << 20);
+    struct entry *en = book_find(&c->book, a->job.v);
+    if (!en)
+        abort(); /* core and book hold the same jobs */
+    write_where(c, a, &where);
+    book_set_text(&en->now.where, buf_str(&where));
+    book_set_text(&en->now.message, STR(""));
+    en->now.state = a->kind == ACT_THAW ? JOB_THAWING : JOB_STARTING;
+    en->now.state_ms = en->run_since_ms = control_now_ms(c);
+    en->now.run++;
+    en->task = xcalloc(a->n, sizeof *en->task);
+    for (uint32_t i = 0; i < a->n; i++)
+        en->task[i].state = TASK_STARTING;
+    en->bad = NONE;
+    put_run(c, en, a);
+    turn_save(c, en);
+    turn_act(c, (struct act){ .kind = ACT_TASKS_START,
+                              .job = en->id,
+                              .run = en->now.run,
+                              .replicas = a->n,
+                              .slots = copy_slots(a->slots, a->n) });
+    c->stats.starts++;
+}
+
+void job_stop(struct control *c, struct entry *en, enum task_end why)
+{
+    struct err e;
+    int64_t grace_ms = job_need_spec(c, en, &e) < 0 ? 10000 : en->grace_ms;
+    turn_act(c, (struct act){ .kind = ACT_TASKS_STOP,
+                              .job = en->id,
+                              .run = en->now.run,
+                              .replicas = en->replicas,
+                              .why = why,
+                              .grace_ms = grace_ms });
+}
+
+/* It did not save itself in time. */
+static void on_grace_over(void *ctx)
+{
+    struct grace *g = ctx;
+    struct entry *en = book_find(&g->c->book, g->job);
+    if (en && en->now.state == JOB_FREEZING) {
+        book_set_text(&en->now.message, STR("it did not save itself in time when it was frozen"));
+        job_stop(g->c, en, END_STOPPED);
+        turn_close_soon(g->c, false);
+    }
+}
+
+void job_freeze_begin(struct control *c, struct entry *en)
+{
+    struct act a = { .job = en->id, .run = en->now.run, .replicas = en->replicas };
+    switch (en->freeze) {
+    case FREEZE_PAUSE: a.kind = ACT_TASKS_PAUSE; break;
+    case FREEZE_SIGNAL:
+        a.kind = ACT_TASKS_SIGNAL;
+        a.signo = en->freeze_signal;
+        loop_unwatch(en->grace);
+        en->grace_of = (struct grace){ c, en->id };
+        en->grace = loop_timer(c->config.loop, on_grace_over, &en->grace_of);
+        loop_timer_set(en->grace, (uint64_t)en->grace_ms, 0);
+        break;
+    case FREEZE_REQUEUE:
+        a.kind = ACT_TASKS_STOP;
+        a.why = END_STOPPED;
+        a.grace_ms = en->grace_ms;
+        break;
+    case FREEZE_NONE:
+    case FREEZE_MODE_COUNT: return;
+    }
+    turn_act(c, a);
+}
+
+/* ---- how it ended ---- */
+
+static bool all_tasks(const struct entry *en, enum task_state a, enum task_state b)
+{
+    for (uint32_t i = 0; i < en->replicas; i++)
+        if (en->task[i].state != a && en->task[i].state != b)
+            return false;
+    return true;
+}
+
+static bool all_codes(const struct entry *en, int code)
+{
+    for (uint32_t i = 0; i < en->replicas; i++)
+        if (en->task[i].signal || en->task[i].code != code ||
+            (en->task[i].why != END_EXITED && en->task[i].why != END_STOPPED))
+            return false;
+    return true;
+}
+
+/* The sentence that a person reads; what went before (a failed start, a cancel) stays. */
+static void tell_end(struct entry *en, const struct task *t)
+{
+    AUTO(buf_free) struct buf text = BUF(400);
+    if (en->replicas > 1 && en->bad != NONE)
+        buf_printf(&text, "replica %u: ", en->bad);
+    if (t->why != END_EXITED && t->why != END_STOPPED)
+        buf_addz(&text, task_end_text(t->why));
+    else if (t->signal)
+        buf_printf(&text, "killed by signal %d", t->signal);
+    else if (t->code)
+        buf_printf(&text, "exit code %d", t->code);
+    else
+        return;
+    if (en->now.message.n == 0)
+        book_set_text(&en->now.message, buf_str(&text));
+}
+
+static enum job_event how_it_ended(struct entry *en, const struct task *t)
+{
+    bool good = all_codes(en, 0);
+    bool again = (t->why == END_LOST && en->requeue) || en->now.fails < en->retries;
+    if (en->now.state == JOB_STOPPING)
+        return good && t->why == END_EXITED ? JOB_EV_EXITED_OK : JOB_EV_ENDED;
+    if (good && t->why == END_EXITED)
+        return JOB_EV_EXITED_OK;
+    if (en->now.state == JOB_FREEZING && en->freeze == FREEZE_REQUEUE)
+        return JOB_EV_FROZE;
+    if (en->now.state == JOB_FREEZING && en->freeze == FREEZE_SIGNAL && all_codes(en, EXIT_SAVED))
+        return JOB_EV_FROZE;
+    if (again && en->now.state != JOB_FREEZING) {
+        en->now.fails += t->why != END_LOST;
+        return JOB_EV_RETURNED;
+    }
+    return JOB_EV_EXITED_BAD;
+}
+
+static void finish(struct control *c, struct entry *en)
+{
+    struct err e;
+    const struct task t = en->task[en->bad != NONE ? en->bad : 0];
+    struct act forget = {
+        .kind = ACT_TASKS_FORGET, .job = en->id, .run = en->now.run, .replicas = en->replicas
+    };
+    if (job_need_spec(c, en, &e) < 0)
+        log_event(c->config.log, LOG_ERROR_, "job.spec", "job=%llu why=%s",
+                  (unsigned long long)en->id, e.msg);
+    if (en->now.state == JOB_STARTING && t.why != END_LOST)
+        job_move(c, en, JOB_EV_STARTED); /* it was over before we heard that it ran */
+    enum job_event what = how_it_ended(en, &t);
+    en->now.exit_code = t.code;
+    en->now.exit_signal = t.signal;
+    if (what == JOB_EV_FROZE || what == JOB_EV_RETURNED) {
+        book_set_text(&en->now.end, STR(""));
+        book_set_text(&en->now.message, STR(""));
+    } else if (what != JOB_EV_ENDED) {
+        book_set_text(&en->now.end,
+                      str_of(en->failed_start ? "start_failed" : task_end_name(t.why)));
+    }
+    if (what != JOB_EV_FROZE)
+        tell_end(en, &t);
+    job_move(c, en, what);
+    turn_act(c, forget);
+}
+
+static void task_ended(struct control *c, struct entry *en, uint32_t replica, struct task how)
+{
+    struct task *t = &en->task[replica];
+    if (t->state == TASK_ENDED)
+        return;
+    *t = how;
+    t->state = TASK_ENDED;
+    bool good = how.code == 0 && how.signal == 0 && how.why == END_EXITED;
+    if (!good && en->bad == NONE)
+        en->bad = replica;
+    if (all_tasks(en, TASK_ENDED, TASK_ENDED))
+        finish(c, en);
+    else if (!good && en->now.state != JOB_STOPPING && en->now.state != JOB_FREEZING)
+        job_stop(c, en, END_STOPPED); /* a gang runs whole or not at all */
+    turn_close_soon(c, false);
+}
+
+/* ---- events ---- */
+
+/* The store knows nothing of this task any more: whatever it is, it must go. */
+static void stray(struct control *c, const struct engine_event *ev)
+{
+    struct err e;
+    char text[64];
+    const struct engine_ops *ops = c->engine.ops;
+    if (!ops || ev->kind == ENGINE_PROGRESS)
+        return;
+    bool over = ev->kind == ENGINE_ENDED || ev->kind == ENGINE_FAILED;
+    int rc = over ? ops->forget(c->engine.self, ev->task, &e)
+                  : ops->stop(c->engine.self, ev->task, 0, END_STOPPED, &e);
+    log_event(c->config.log, over ? LOG_DEBUG_ : LOG_WARN_, "task.stray", "task=%s event=%s rc=%d",
+              task_format(ev->task, text), engine_event_name(ev->kind), rc);
+}
+
+static void tell_progress(struct control *c, struct entry *en, const struct engine_event *ev)
+{
+    AUTO(buf_free) struct buf text = BUF(400);
+    buf_add(&text, ev->progress.text);
+    if (ev->progress.total)
+        buf_printf(&text, " (%d %%)", (int)(ev->progress.done * 100 / ev->progress.total));
+    book_set_text(&en->now.message, buf_str(&text));
+    turn_save(c, en);
+    turn_close_soon(c, false);
+}
+
+void tasks_event(struct control *c, const struct engine_event *ev)
+{
+    struct entry *en = book_find(&c->book, ev->task.job);
+    if (!en || !en->task || ev->task.run != en->now.run || ev->task.replica >= en->replicas ||
+        job_state_ended(en->now.state)) {
+        stray(c, ev);
+        return;
+    }
+    struct task *t = &en->task[ev->task.replica];
+    struct task how = { .why = END_EXITED };
+    if (ev->kind == ENGINE_PROGRESS) {
+        tell_progress(c, en, ev);
+    } else if (ev->kind == ENGINE_STARTED || ev->kind == ENGINE_RESUMED) {
+        t->state = TASK_RUNNING;
+        bool begins = en->now.state == JOB_STARTING || en->now.state == JOB_THAWING;
+        if (begins && all_tasks(en, TASK_RUNNING, TASK_ENDED))
+            job_move(c, en, JOB_EV_STARTED);
+    } else if (ev->kind == ENGINE_PAUSED) {
+        t->state = TASK_PAUSED;
+        if (en->now.state == JOB_FREEZING && all_tasks(en, TASK_PAUSED, TASK_ENDED))
+            job_move(c, en, JOB_EV_PAUSED);
+    } else if (ev->kind == ENGINE_FAILED) {
+        book_set_text(&en->now.message, str_of(ev->failed.msg));
+        en->failed_start = true;
+        how.code = 127;
+        task_ended(c, en, ev->task.replica, how);
+    } else {
+        how = (struct task){ .why = ev->ended.why,
+                             .code = ev->ended.code,
+                             .signal = ev->ended.signal };
+        task_ended(c, en, ev->task.replica, how);
+    }
+}
+
+/* ---- acts ---- */
+
+static int start_replica(struct control *c, struct entry *en, const struct act *a,
+                         const struct spec *s, uint32_t replica, struct err *e)
+{
+    AUTO(arena_free) struct arena arena = { 0 };
+    const struct account *ac =
+        account_of(&c->accounts, str_of(en->user), turn_open(c)->batch, control_now_ms(c), e);
+    if (!ac)
+        return -1;
+    struct task_id task = { a->job, a->run, replica };
+    struct environ_of of = { .task = task,
+                             .spec = s,
+                             .tenant = str_of(en->tenant),
+                             .user = str_of(en->user),
+                             .name = str_of(en->name),
+                             .array = en->array,
+                             .array_index = en->array_index,
+                             .slots = a->slots,
+                             .n_slots = a->replicas,
+                             .restarts = a->run - 1 };
+    struct engine_start start = { .task = task,
+                                  .spec = s,
+                                  .user = { str_of(ac->name), str_of(ac->home), ac->uid, ac->gid,
+                                            ac->groups, ac->n_groups },
+                                  .tenant = str_of(en->tenant),
+                                  .slots = a->slots,
+                                  .n_slots = a->replicas,
+                                  .env = environ_make(&of, &arena) };
+    if (s->max_time_ms)
+        start.max_time_ms = MAX(s->max_time_ms - en->now.ran_ms, INT64_C(1));
+    return c->engine.ops->start(c->engine.self, &start, e);
+}
+
+static void start_tasks(struct control *c, struct entry *en, const struct act *a)
+{
+    AUTO(arena_free) struct arena arena = { 0 };
+    struct spec s;
+    struct err e;
+    bool bad = job_spec(c, en, &arena, &s, &e) < 0;
+    if (!bad)
+        entry_from_spec(en, &s);
+    for (uint32_t i = 0; i < a->replicas; i++) {
+        if (en->task[i].state != TASK_STARTING && en->task[i].state != TASK_UNKNOWN)
+            continue;
+        if (!bad && start_replica(c, en, a, &s, i, &e) == 0)
+            continue;
+        struct engine_event ev = { .kind = ENGINE_FAILED, .task = { a->job, a->run, i } };
+        ev.failed = e;
+        tasks_event(c, &ev);
+        if (!en->task) /* that was the last one: the job is over */
+            return;
+    }
+}
+
+static void act_one(struct control *c, const struct act *a, struct task_id t)
+{
+    const struct engine_ops *ops = c->engine.ops;
+    void *self = c->engine.self;
+    struct err e = { 0 };
+    int rc = 0;
+    switch (a->kind) {
+    case ACT_TASKS_STOP: rc = ops->stop(self, t, a->grace_ms, a->why, &e); break;
+    case ACT_TASKS_PAUSE: rc = ops->pause(self, t, &e); break;
+    case ACT_TASKS_RESUME: rc = ops->resume(self, t, &e); break;
+    case ACT_TASKS_SIGNAL: rc = ops->signal(self, t, a->signo, &e); break;
+    case ACT_TASKS_FORGET: rc = ops->forget(self, t, &e); break;
+    case ACT_TASKS_START: break;
+    }
+    /* When the engine is away it is told again after its READY. */
+    if (rc < 0)
+        log_event(c->config.log, LOG_WARN_, "task.act", "job=%llu act=%d why=%s",
+                  (unsigned long long)a->job, (int)a->kind, e.msg);
+}
+
+void tasks_act(struct control *c, const struct act *a)
+{
+    struct entry *en = book_find(&c->book, a->job);
+    bool same_run = en && en->task && en->now.run == a->run;
+    if (!c->engine.ops)
+        return;
+    if (a->kind == ACT_TASKS_START) {
+        if (same_run)
+            start_tasks(c, en, a);
+        return;
+    }
+    for (uint32_t i = 0; i < a->replicas; i++) {
+        bool over = same_run && en->task[i].state == TASK_ENDED;
+        if (a->kind == ACT_TASKS_FORGET || (same_run && !over))
+            act_one(c, a, (struct task_id){ a->job, a->run, i });
+    }
+}

@@ -1,0 +1,188 @@
+/* One turn: what was gathered is decided on, written down, and then done. */
+#include "control/state.h"
+#include "journal/journal.h"
+#include "sys/failpoint.h"
+
+#define EVENTS_KEPT 100000u
+
+struct turn *turn_open(struct control *c)
+{
+    if (!c->open) {
+        c->open = xcalloc(1, sizeof *c->open);
+        c->open->batch = store_batch_new(c->config.store);
+    }
+    return c->open;
+}
+
+void turn_free(struct turn *t)
+{
+    if (!t)
+        return;
+    store_batch_free(t->batch);
+    for (size_t i = 0; i < t->acts; i++)
+        free(t->act[i].slots);
+    free(t->act);
+    free(t->done);
+    free(t);
+}
+
+static void write_journal(struct control *c, const struct event *ev)
+{
+    AUTO(buf_free) struct buf line = BUF(JOURNAL_LINE_MAX);
+    journal_write(ev, &line);
+    struct str text = buf_str(&line);
+    if (text.n && text.p[text.n - 1] == '\n')
+        text.n--;
+    store_add_journal(turn_open(c)->batch, ev->t_ms, text);
+}
+
+int turn_apply(struct control *c, const struct event *ev, struct err *e)
+{
+    if (core_apply(c->core, ev, e) < 0)
+        return -1;
+    write_journal(c, ev);
+    return 0;
+}
+
+void turn_act(struct control *c, struct act a)
+{
+    struct turn *t = turn_open(c);
+    vec_grow(t->act, t->acts, t->act_cap);
+    t->act[t->acts++] = a;
+}
+
+void turn_done(struct control *c, struct control_done d)
+{
+    struct turn *t = turn_open(c);
+    if (!d.fn)
+        return;
+    vec_grow(t->done, t->dones, t->done_cap);
+    t->done[t->dones++] = d;
+}
+
+/* What /v1/events says about a job. */
+void turn_event(struct control *c, const struct entry *en)
+{
+    AUTO(buf_free) struct buf body = BUF(64 << 10);
+    struct json_out w = { .b = &body };
+    json_begin(&w, NULL, '{');
+    json_put_u64(&w, "job", en->id);
+    json_put_str(&w, "tenant", str_of(en->tenant));
+    json_put_str(&w, "user", str_of(en->user));
+    json_put_str(&w, "name", str_of(en->name));
+    json_put_str(&w, "state", str_of(job_state_name(en->now.state)));
+    json_put_u64(&w, "run", en->now.run);
+    if (job_state_ended(en->now.state)) {
+        json_put_i64(&w, "exit_code", en->now.exit_code);
+        json_put_i64(&w, "exit_signal", en->now.exit_signal);
+        json_put_str(&w, "end", en->now.end);
+    }
+    if (en->now.message.n)
+        json_put_str(&w, "message", en->now.message);
+    json_end(&w, '}');
+    struct turn *t = turn_open(c);
+    store_add_event(t->batch, control_now_ms(c), "job", str_of(en->tenant), en->id, buf_str(&body));
+    t->events = true;
+}
+
+void turn_save(struct control *c, struct entry *en)
+{
+    store_set_job(turn_open(c)->batch, en->id, &en->now);
+    turn_event(c, en);
+}
+
+void turn_bury(struct control *c, struct entry *en)
+{
+    vec_grow(c->ended, c->ends, c->end_cap);
+    c->ended[c->ends++] = en;
+}
+
+/* ---- decide ---- */
+
+static void decide(struct control *c)
+{
+    struct plan plan = { 0 };
+    int64_t now_ms = control_now_ms(c), from_ns = clock_mono_ns();
+    arena_reset(&c->arena);
+    core_pass(c->core, now_ms, &c->arena, &plan);
+    uint64_t took_ns = (uint64_t)(clock_mono_ns() - from_ns);
+    c->stats.passes++;
+    c->stats.pass_ns_last = took_ns;
+    c->stats.pass_ns_max = MAX(c->stats.pass_ns_max, took_ns);
+    write_journal(c, &(struct event){ .t_ms = now_ms, .kind = EVENT_PASS });
+    for (size_t i = 0; i < plan.n; i++) {
+        const struct action *a = &plan.action[i];
+        struct event ev = { .t_ms = now_ms, .kind = EVENT_PLACE };
+        ev.place = (struct event_place){ .id = a->job, .slots = a->slots, .n = a->n };
+        write_journal(c, &ev);
+        job_placed(c, a);
+    }
+}
+
+/* ---- persist, act ---- */
+
+static void on_durable(void *ctx)
+{
+    struct control *c = ctx;
+    struct turn *t = TAKE(c->written);
+    fail_point("control.durable");
+    c->stats.commits++;
+    for (size_t i = 0; i < t->acts; i++)
+        tasks_act(c, &t->act[i]);
+    fail_point("control.acted");
+    for (size_t i = 0; i < t->dones; i++)
+        t->done[i].fn(t->done[i].ctx);
+    bool events = t->events;
+    turn_free(t);
+    for (size_t i = 0; events && i < c->watches; i++)
+        if (c->watch[i].fn)
+            c->watch[i].fn(c->watch[i].ctx);
+    if (c->open || c->want_pass)
+        loop_wakeup_send(c->close_turn);
+}
+
+static void close_turn(void *ctx)
+{
+    struct control *c = ctx;
+    if (c->written) /* its callback comes back here */
+        return;
+    if (c->want_pass && c->ready && !c->stopping) {
+        c->want_pass = false;
+        decide(c);
+    }
+    while (c->ends > 0)
+        book_remove(&c->book, c->ended[--c->ends]);
+    if (!c->open)
+        return;
+    c->written = TAKE(c->open);
+    fail_point("control.decided");
+    store_commit(c->config.store, TAKE(c->written->batch), on_durable, c);
+}
+
+void turn_close_soon(struct control *c, bool pass)
+{
+    c->want_pass |= pass;
+    loop_wakeup_send(c->close_turn);
+}
+
+void turn_flush(struct control *c)
+{
+    close_turn(c);
+}
+
+/* Ageing and long waits change with time alone. */
+static void on_minute(void *ctx)
+{
+    struct control *c = ctx;
+    if (core_totals(c->core).waiting > 0)
+        turn_close_soon(c, true);
+    store_prune_events(turn_open(c)->batch, EVENTS_KEPT);
+    turn_close_soon(c, false);
+}
+
+void turn_init(struct control *c)
+{
+    c->close_turn = loop_wakeup(c->config.loop, close_turn, c);
+    c->clock_turn = loop_timer(c->config.loop, on_minute, c);
+    loop_timer_set(c->clock_turn, 60000, 60000);
+}

@@ -1,0 +1,359 @@
+#include "daemon/config.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/opts.h"
+#include "base/parse.h"
+#include "base/yaml.h"
+#include "sys/file.h"
+
+enum key_type {
+    KEY_TEXT,
+    KEY_NUMBER,
+    KEY_BOOL,
+    KEY_SIZE,
+    KEY_CPUS,
+    KEY_DURATION,
+    KEY_CHOICE
+};
+
+static const struct key {
+    const char *name;
+    enum key_type type;
+    size_t offset;
+    const char *dflt; /* "": unset */
+    const char *value, *help;
+    uint64_t max;
+} keys[] = {
+#define AT(member) offsetof(struct config, member)
+    { "state", KEY_TEXT, AT(state), "", "DIR",
+      "what must not be lost (root: /var/lib/nightshift, else the user's state folder)", 0 },
+    { "run", KEY_TEXT, AT(run), "", "DIR",
+      "sockets (root: /run/nightshift, else the user's runtime folder)", 0 },
+    { "listen", KEY_TEXT, AT(listen), "127.0.0.1:7433", "HOST:PORT",
+      "where the web page and the API are; none: on the socket only", 0 },
+    { "socket", KEY_TEXT, AT(socket), "", "PATH", "the API on this machine (RUN/api.sock)", 0 },
+    { "tls_cert", KEY_TEXT, AT(tls_cert), "", "FILE", "certificate chain (PEM)", 0 },
+    { "tls_key", KEY_TEXT, AT(tls_key), "", "FILE", "its private key (PEM)", 0 },
+    { "libexec", KEY_TEXT, AT(libexec), "", "DIR",
+      "where nightshift-keeper and nightshift-init are (beside this program, or as installed)", 0 },
+    { "log_level", KEY_CHOICE, AT(log_level), "info", "debug|info|warn|error", "what is logged",
+      0 },
+    { "log_format", KEY_CHOICE, AT(log_format), "text", "text|json", "how it is logged", 0 },
+    { "engine", KEY_CHOICE, AT(engine), "local", "local", "what runs the jobs", 0 },
+    { "containment", KEY_CHOICE, AT(containment), "auto", "auto|root|rootless|plain",
+      "how jobs are kept apart: containers as root, in a user namespace, or not at all", 0 },
+    { "keeper", KEY_CHOICE, AT(keeper), "auto", "auto|external",
+      "who starts nightshift-keeper: the daemon, or somebody else (systemd)", 0 },
+    { "node_name", KEY_TEXT, AT(node_name), "", "NAME", "this machine's name (the host's)", 0 },
+    { "cpus", KEY_CPUS, AT(cpus_milli), "", "N", "CPUs for jobs (all)", 1000000000 },
+    { "mem", KEY_SIZE, AT(mem_bytes), "", "SIZE", "memory for jobs (all)", 0 },
+    { "simulate_gpus", KEY_NUMBER, AT(simulate_gpus), "0", "N",
+      "pretend to have so many GPUs: for trying it out; jobs get none", 16 },
+    { "gpu_model", KEY_TEXT, AT(gpu_model), "", "NAME", "model of simulated GPUs (A100-80GB)", 0 },
+    { "gpu_mem", KEY_SIZE, AT(gpu_mem_bytes), "", "SIZE", "memory of simulated GPUs (80Gi)", 0 },
+    { "dev", KEY_TEXT, AT(dev), "", "DIR", "where device nodes are (/dev)", 0 },
+    { "nvml", KEY_TEXT, AT(nvml), "", "FILE", "NVIDIA's management library (searched)", 0 },
+    { "cgroup", KEY_TEXT, AT(cgroup), "", "NAME", "folder of our cgroups (nightshift)", 0 },
+    { "network", KEY_BOOL, AT(network), "yes", "yes|no", "a network of its own for each tenant",
+      0 },
+    { "net_range", KEY_TEXT, AT(net_range), "", "CIDR", "addresses of jobs (10.203.0.0/16)", 0 },
+    { "net_prefix", KEY_TEXT, AT(net_prefix), "", "NAME", "how our bridges are called (nsb)", 0 },
+    { "end_leftovers", KEY_BOOL, AT(end_leftovers), "no", "yes|no",
+      "end processes on GPUs that belong to no living job", 0 },
+    { "log_limit", KEY_SIZE, AT(log_bytes), "64Mi", "SIZE", "output kept of each replica", 0 },
+    { "scratch", KEY_SIZE, AT(scratch_bytes), "1Gi", "SIZE",
+      "private disk space of a job that does not say", 0 },
+    { "pids_max", KEY_NUMBER, AT(pids_max), "4096", "N", "processes of each replica", 1000000 },
+    { "uid_min", KEY_NUMBER, AT(uid_min), "1000", "N",
+      "accounts of the machine below it are not used for jobs", 4294967294u },
+    { "uid_base", KEY_NUMBER, AT(uid_base), "700000000", "N",
+      "people without an account here get uids from here on", 4294967294u },
+    { "on_stop", KEY_CHOICE, AT(on_stop), "keep", "keep|end",
+      "what happens to running jobs when the daemon is stopped", 0 },
+    { "rate", KEY_NUMBER, AT(rate_per_s), "500", "N", "requests a second of one caller over TCP",
+      1000000 },
+    { "rate_burst", KEY_NUMBER, AT(rate_burst), "2000", "N", "so many at once", 1000000 },
+    { "connections", KEY_NUMBER, AT(connections_max), "4000", "N", "open connections", 100000 },
+    { "body_limit", KEY_SIZE, AT(body_max_bytes), "16Mi", "SIZE", "largest request", 0 },
+    { "timeout", KEY_DURATION, AT(timeout_ms), "60s", "TIME", "idle connections are closed", 0 },
+#undef AT
+};
+
+static const char *const sections[] = { "tenants", "profiles", "admins", "policy",
+                                        "default_tenant" };
+
+struct given {
+    const char *text[ARRAY_LEN(keys)];
+    const char *config;
+    bool help, version, print;
+};
+
+/* ---- values ---- */
+
+static int is_word(const char *words, struct str s, struct err *e)
+{
+    struct str rest = str_of(words), word;
+    while (rest.n) {
+        str_cut(rest, '|', &word, &rest);
+        if (str_eq(word, s))
+            return 0;
+    }
+    err_set(e, ERR_INVALID, "'%.*s' is not known here", STR_ARG(s));
+    return err_hint(e, "one of: %s", words);
+}
+
+static int set_value(struct config *c, const struct key *k, const char *text, struct err *e)
+{
+    void *at = (char *)c + k->offset;
+    struct str s = str_of(text);
+    if (s.n == 0 && k->type != KEY_TEXT)
+        return 0;
+    switch (k->type) {
+    case KEY_TEXT: *(const char **)at = s.n ? arena_strndup(&c->arena, s.p, s.n) : NULL; return 0;
+    case KEY_CHOICE:
+        if (is_word(k->value, s, e) < 0)
+            return -1;
+        *(const char **)at = arena_strndup(&c->arena, s.p, s.n);
+        return 0;
+    case KEY_NUMBER: return parse_u64(s, k->max, at, e);
+    case KEY_BOOL: return parse_bool(s, at, e);
+    case KEY_SIZE: return parse_size_bytes(s, at, e);
+    case KEY_CPUS: return parse_milli(s, k->max, at, e);
+    case KEY_DURATION: return parse_duration_ms(s, at, e);
+    }
+    abort();
+}
+
+static const char *env_name(const struct key *k, char out[static 64])
+{
+    int n = snprintf(out, 64, "NIGHTSHIFT_%s", k->name);
+    for (int i = 0; i < n; i++)
+        if (out[i] >= 'a' && out[i] <= 'z')
+            out[i] = (char)(out[i] - 'a' + 'A');
+    return out;
+}
+
+/* ---- sources ---- */
+
+static const char *flag_name(const struct key *k, char out[static 64])
+{
+    snprintf(out, 64, "%s", k->name);
+    for (char *p = out; *p; p++)
+        if (*p == '_')
+            *p = '-';
+    return out;
+}
+
+/* The table as options; names and rows live in `a`. */
+static struct opt *make_opts(struct arena *a, size_t *out_n)
+{
+    size_t n = ARRAY_LEN(keys);
+    struct opt *o = arena_array(a, struct opt, n + 4);
+    for (size_t i = 0; i < n; i++) {
+        char name[64];
+        const char *help =
+            keys[i].dflt[0] ? arena_printf(a, "%s (%s)", keys[i].help, keys[i].dflt) : keys[i].help;
+        o[i] = (struct opt){ .name = arena_printf(a, "%s", flag_name(&keys[i], name)),
+                             .type = OPT_TEXT,
+                             .offset = offsetof(struct given, text) + i * sizeof(char *),
+                             .value = keys[i].value,
+                             .help = help };
+    }
+    o[n++] = (struct opt){ .name = "config",
+                           .type = OPT_TEXT,
+                           .value = "FILE",
+                           .offset = offsetof(struct given, config),
+                           .help = "the settings file (/etc/nightshift/nightshift.yaml)" };
+    o[n++] = (struct opt){ .name = "print-config",
+                           .type = OPT_FLAG,
+                           .offset = offsetof(struct given, print),
+                           .help = "print every setting as it is, and end" };
+    o[n++] = (struct opt){ .name = "help",
+                           .type = OPT_FLAG,
+                           .help = "this list",
+                           .offset = offsetof(struct given, help) };
+    o[n++] = (struct opt){ .name = "version",
+                           .type = OPT_FLAG,
+                           .help = "which one this is",
+                           .offset = offsetof(struct given, version) };
+    *out_n = n;
+    return o;
+}
+
+static int in_file(const struct config *c, struct str text, const char *key, struct err *e)
+{
+    size_t line = yaml_line_of(text, key);
+    return line ? err_wrap(e, "%s, line %zu: %s", c->file_path, line, key)
+                : err_wrap(e, "%s: %s", c->file_path, key);
+}
+
+static int read_file_keys(struct config *c, struct str text, struct err *e)
+{
+    const char *known[ARRAY_LEN(keys) + ARRAY_LEN(sections)];
+    size_t n = 0;
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+        known[n++] = keys[i].name;
+    for (size_t i = 0; i < ARRAY_LEN(sections); i++)
+        known[n++] = sections[i];
+    if (json_only(c->file, known, n, e) < 0)
+        return err_wrap(e, "%s", c->file_path);
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+        const struct json *v = json_find(c->file, keys[i].name);
+        AUTO(buf_free) struct buf b = BUF(8192);
+        struct json_out w = { .b = &b };
+        struct str s;
+        if (!v || json_is_null(v))
+            continue;
+        if (json_is_string(v) && json_as_str(v, 4096, &s, e) == 0)
+            buf_add(&b, s);
+        else
+            json_put_value(&w, NULL, v);
+        if (set_value(c, &keys[i], buf_str(&b).p ? buf_str(&b).p : "", e) < 0)
+            return in_file(c, text, keys[i].name, e);
+    }
+    return 0;
+}
+
+static const char *default_file(struct arena *a)
+{
+    const char *home = getenv("XDG_CONFIG_HOME"), *user = getenv("HOME");
+    const char *path = "/etc/nightshift/nightshift.yaml";
+    if (geteuid() != 0 && (home || user))
+        path = home ? arena_printf(a, "%s/nightshift/nightshift.yaml", home)
+                    : arena_printf(a, "%s/.config/nightshift/nightshift.yaml", user);
+    return access(path, F_OK) == 0 ? path : NULL;
+}
+
+static int read_file(struct config *c, const char *path, struct err *e)
+{
+    AUTO(buf_free) struct buf text = BUF(0);
+    c->file_path = path ? path : getenv("NIGHTSHIFT_CONFIG");
+    if (!c->file_path)
+        c->file_path = default_file(&c->arena);
+    if (!c->file_path)
+        return 0;
+    if (file_read(c->file_path, YAML_TEXT_MAX, &text, e) < 0)
+        return -1;
+    c->doc = yaml_read(buf_str(&text), e);
+    if (!c->doc)
+        return err_wrap(e, "%s", c->file_path);
+    c->file = json_root(c->doc);
+    return read_file_keys(c, buf_str(&text), e);
+}
+
+/* ---- what the defaults depend on ---- */
+
+static void set_folders(struct config *c)
+{
+    const char *home = getenv("HOME"), *state = getenv("XDG_STATE_HOME");
+    const char *run = getenv("XDG_RUNTIME_DIR");
+    bool root = geteuid() == 0;
+    if (!c->state)
+        c->state = root  ? "/var/lib/nightshift"
+                 : state ? arena_printf(&c->arena, "%s/nightshift", state)
+                         : arena_printf(&c->arena, "%s/.local/state/nightshift", home ? home : "");
+    if (!c->run)
+        c->run = root ? "/run/nightshift"
+               : run  ? arena_printf(&c->arena, "%s/nightshift", run)
+                      : arena_printf(&c->arena, "%s/run", c->state);
+    if (!c->socket)
+        c->socket = arena_printf(&c->arena, "%s/api.sock", c->run);
+}
+
+static int check_whole(const struct config *c, struct err *e)
+{
+    if (!c->tls_cert != !c->tls_key)
+        return err_set(e, ERR_INVALID, "tls_cert and tls_key: both or neither");
+    if (strlen(c->socket) > 107 || strlen(c->run) > 70) {
+        err_set(e, ERR_INVALID, "run: the path of a socket must not be longer than 107 bytes");
+        return err_hint(e, "choose a shorter folder, e.g. run: /run/nightshift");
+    }
+    return 0;
+}
+
+int config_read(struct config *out, int argc, char *const *argv, struct err *e)
+{
+    struct given g = { 0 };
+    size_t n;
+    struct opt *o = make_opts(&out->arena, &n);
+    if (opts_parse(o, n, argc, argv, &g, e) < 0)
+        return -1;
+    out->help = g.help;
+    out->version = g.version;
+    out->print = g.print;
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+        if (set_value(out, &keys[i], keys[i].dflt, e) < 0)
+            return err_wrap(e, "%s", keys[i].name);
+    if (out->help || out->version)
+        return 0;
+    if (read_file(out, g.config, e) < 0)
+        return -1;
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+        char name[64];
+        const char *env = getenv(env_name(&keys[i], name));
+        if (env && set_value(out, &keys[i], env, e) < 0)
+            return err_wrap(e, "%s", name);
+        if (g.text[i] && set_value(out, &keys[i], g.text[i], e) < 0)
+            return err_wrap(e, "--%s", flag_name(&keys[i], name));
+    }
+    set_folders(out);
+    return check_whole(out, e);
+}
+
+void config_clear(struct config *c)
+{
+    c->doc = json_free(c->doc);
+    arena_free(&c->arena);
+}
+
+/* ---- printing ---- */
+
+void config_print_help(struct buf *out)
+{
+    AUTO(arena_free) struct arena a = { 0 };
+    size_t n;
+    struct opt *o = make_opts(&a, &n);
+    opts_help(o, n, out);
+}
+
+void config_print_reference(struct buf *out)
+{
+    buf_addz(out, "| key | value | default | meaning |\n|---|---|---|---|\n");
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+        buf_printf(out, "| `%s` | ", keys[i].name);
+        for (const char *p = keys[i].value; *p; p++)
+            buf_printf(out, *p == '|' ? "\\|" : "%c", *p);
+        buf_printf(out, " | %s%s%s | %s |\n", keys[i].dflt[0] ? "`" : "", keys[i].dflt,
+                   keys[i].dflt[0] ? "`" : "", keys[i].help);
+    }
+}
+
+void config_print(const struct config *c, struct buf *out)
+{
+    buf_printf(out, "# file: %s\n", c->file_path ? c->file_path : "none");
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+        const void *at = (const char *)c + keys[i].offset;
+        char text[32];
+        buf_printf(out, "%s: ", keys[i].name);
+        switch (keys[i].type) {
+        case KEY_TEXT:
+        case KEY_CHOICE:
+            buf_addz(out, *(const char *const *)at ? *(const char *const *)at : "");
+            break;
+        case KEY_NUMBER: buf_printf(out, "%llu", (unsigned long long)*(const uint64_t *)at); break;
+        case KEY_BOOL: buf_addz(out, *(const bool *)at ? "yes" : "no"); break;
+        case KEY_SIZE:
+            if (*(const uint64_t *)at)
+                buf_addz(out, format_size(*(const uint64_t *)at, text));
+            break;
+        case KEY_CPUS:
+            if (*(const uint64_t *)at)
+                buf_printf(out, "%.3f", (double)*(const uint64_t *)at / 1e3);
+            break;
+        case KEY_DURATION: buf_addz(out, format_duration_ms(*(const int64_t *)at, text)); break;
+        }
+        buf_addc(out, '\n');
+    }
+}

@@ -1,0 +1,49 @@
+/* config - the settings of the daemon: one table of keys with their defaults and help.
+ *
+ * A key is set by a flag (--log-level), by the environment (NIGHTSHIFT_LOG_LEVEL), in the file
+ * (log_level:) or by its default, in this order.  The file also has sections: tenants, profiles,
+ * admins and policy (site.h).  What is not known or out of range is refused by name, with its line.
+ */
+#ifndef NS_DAEMON_CONFIG_H
+#define NS_DAEMON_CONFIG_H
+
+#include "base/arena.h"
+#include "base/json.h"
+
+struct config {
+    /* where */
+    const char *state, *run, *listen, *socket;
+    const char *tls_cert, *tls_key;
+    const char *libexec; /* folder of nightshift-keeper and nightshift-init */
+    /* log */
+    const char *log_level, *log_format;
+    /* machine */
+    const char *engine, *node_name, *gpu_model, *dev, *nvml;
+    uint64_t cpus_milli, mem_bytes, simulate_gpus, gpu_mem_bytes;
+    const char *keeper; /* how the keeper comes to be: auto, external */
+    const char *containment;
+    const char *cgroup, *net_range, *net_prefix;
+    bool end_leftovers, network;
+    /* jobs */
+    uint64_t log_bytes, scratch_bytes, pids_max, uid_min, uid_base;
+    const char *on_stop;
+    /* limits on people */
+    uint64_t rate_per_s, rate_burst, connections_max, body_max_bytes;
+    int64_t timeout_ms;
+
+    const struct json *file; /* the sections; NULL without a file */
+    const char *file_path;   /* NULL without a file */
+    struct json_doc *doc;
+    struct arena arena;
+    bool help, version, print;
+};
+
+/* Reads flags, environment and file.  *out is cleared with config_clear in any case. */
+int config_read(struct config *out, int argc, char *const *argv, struct err *e) MUST_USE;
+void config_clear(struct config *c);
+
+void config_print_help(struct buf *out);
+void config_print_reference(struct buf *out);               /* Markdown */
+void config_print(const struct config *c, struct buf *out); /* every key and what it is */
+
+#endif

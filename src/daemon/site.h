@@ -1,0 +1,21 @@
+/* site - the sections of the settings file: tenants and their members, profiles, admins, policy. */
+#ifndef NS_DAEMON_SITE_H
+#define NS_DAEMON_SITE_H
+
+#include "api/api.h"
+#include "core/policy.h"
+#include "daemon/config.h"
+
+struct site {
+    struct policy policy;
+    struct event_tenant *tenant; /* parents before children */
+    size_t tenants;
+    struct api_profile *profile;
+    size_t profiles;
+    struct str default_tenant;
+};
+
+/* Strings live in the config's arena; members and admins go to `auth`. */
+int site_read(struct config *c, struct auth *auth, struct site *out, struct err *e) MUST_USE;
+
+#endif
