@@ -268,6 +268,7 @@ struct cdi {
     struct arena a;
     struct cdi_file *files;
     size_t n_files, cap_files;
+    size_t bytes; /* of text read so far */
     struct err *problems;
     size_t n_problems, cap_problems;
 };
@@ -290,6 +291,13 @@ static void read_spec(struct cdi *c, const char *path, size_t folder)
     struct cdi_file f = { .folder = folder };
     struct err e = { 0 };
     if (file_read(path, CDI_TEXT_MAX, &text, &e) < 0) {
+        add_problem(c, &e);
+        return;
+    }
+    c->bytes += text.n;
+    if (c->bytes > CDI_TOTAL_MAX) {
+        err_set(&e, ERR_TOO_LARGE, "%s: all CDI specs together have more than %u bytes", path,
+                CDI_TOTAL_MAX);
         add_problem(c, &e);
         return;
     }

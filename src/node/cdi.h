@@ -12,9 +12,10 @@
 #include "base/err.h"
 #include "base/str.h"
 
-#define CDI_TEXT_MAX (1u << 20) /* bytes of one spec */
-#define CDI_ITEMS_MAX 1024      /* in any list of a spec */
-#define CDI_FILES_MAX 256       /* specs in one folder */
+#define CDI_TEXT_MAX (1u << 20)  /* bytes of one spec */
+#define CDI_ITEMS_MAX 1024       /* in any list of a spec */
+#define CDI_FILES_MAX 256        /* specs in one folder */
+#define CDI_TOTAL_MAX (8u << 20) /* bytes of all specs */
 
 #define CDI_UNSET (-1) /* of a number: as the host's own device has it */
 

@@ -353,31 +353,36 @@ static int keep_long(int rc, ull v, int64_t *out)
 static int sample_power(struct nvml *n, void *gpu, struct nvml_sample *out)
 {
     unsigned v = 0;
-    return keep(CALL(n, power, gpu, &v), v, &out->power_mw);
+    int rc = CALL(n, power, gpu, &v);
+    return keep(rc, v, &out->power_mw);
 }
 
 static int sample_power_limit(struct nvml *n, void *gpu, struct nvml_sample *out)
 {
     unsigned v = 0;
-    return keep(CALL(n, power_limit, gpu, &v), v, &out->power_limit_mw);
+    int rc = CALL(n, power_limit, gpu, &v);
+    return keep(rc, v, &out->power_limit_mw);
 }
 
 static int sample_temperature(struct nvml *n, void *gpu, struct nvml_sample *out)
 {
     unsigned v = 0;
-    return keep(CALL(n, temperature, gpu, 0, &v), v, &out->temperature_c);
+    int rc = CALL(n, temperature, gpu, 0, &v);
+    return keep(rc, v, &out->temperature_c);
 }
 
 static int sample_sm_clock(struct nvml *n, void *gpu, struct nvml_sample *out)
 {
     unsigned v = 0;
-    return keep(CALL(n, clock, gpu, NVML_ABI_CLOCK_SM, &v), v, &out->sm_mhz);
+    int rc = CALL(n, clock, gpu, NVML_ABI_CLOCK_SM, &v);
+    return keep(rc, v, &out->sm_mhz);
 }
 
 static int sample_mem_clock(struct nvml *n, void *gpu, struct nvml_sample *out)
 {
     unsigned v = 0;
-    return keep(CALL(n, clock, gpu, NVML_ABI_CLOCK_MEMORY, &v), v, &out->mem_mhz);
+    int rc = CALL(n, clock, gpu, NVML_ABI_CLOCK_MEMORY, &v);
+    return keep(rc, v, &out->mem_mhz);
 }
 
 static int sample_corrected(struct nvml *n, void *gpu, struct nvml_sample *out)
@@ -397,7 +402,8 @@ static int sample_uncorrected(struct nvml *n, void *gpu, struct nvml_sample *out
 static int sample_throttle(struct nvml *n, void *gpu, struct nvml_sample *out)
 {
     ull v = 0;
-    return keep_long(CALL(n, throttle, gpu, &v), v, &out->throttle);
+    int rc = CALL(n, throttle, gpu, &v);
+    return keep_long(rc, v, &out->throttle);
 }
 
 static sample_fn *const sample_parts[] = {
