@@ -1,6 +1,6 @@
 #include "node/cdi.h"
 
-#include "tests/fakes/world.h"
+#include "tests/fakes/host.h"
 #include "tests/lib/test.h"
 
 /* As nvidia-ctk writes it. */
@@ -137,12 +137,12 @@ static void what_is_wrong_is_named(void)
     CHECK(cdi_parse(STR(NODE "path: /dev/..x/a..b\n"), true, &a, &s, &e) == 0);
 }
 
-static struct cdi *open_world(const struct world *w)
+static struct cdi *open_fake(const struct fake_host *h)
 {
     static char etc[128], run[128];
     static const char *const folders[] = { etc, run };
-    snprintf(etc, sizeof etc, "%s/etc/cdi", w->root);
-    snprintf(run, sizeof run, "%s/run/cdi", w->root);
+    snprintf(etc, sizeof etc, "%s/etc/cdi", h->root);
+    snprintf(run, sizeof run, "%s/run/cdi", h->root);
     return cdi_open(folders, ARRAY_LEN(folders));
 }
 
@@ -150,13 +150,13 @@ static void devices_are_put_together_and_nothing_comes_twice(void)
 {
     static const char *const names[] = { "nvidia.com/gpu=0", "nvidia.com/gpu=GPU-1234",
                                          "nvidia.com/gpu=1" };
-    AUTO(world_clear) struct world w;
+    AUTO(fake_clear) struct fake_host h;
     AUTO(arena_free) struct arena a = { 0 };
     struct cdi_edits d;
     struct err e;
-    world_init(&w);
-    world_file(&w, "/etc/cdi/nvidia.yaml", spec_yaml);
-    AUTO(cdi_close_p) struct cdi *c = open_world(&w);
+    fake_init(&h);
+    fake_file(&h, "/etc/cdi/nvidia.yaml", spec_yaml);
+    AUTO(cdi_close_p) struct cdi *c = open_fake(&h);
     CHECK(cdi_problem(c, 0) == NULL);
     CHECK(cdi_has(c, names[0]) && cdi_has(c, names[1]));
     CHECK(!cdi_has(c, "nvidia.com/gpu=7") && !cdi_has(c, "nvidia.com/gpu") && !cdi_has(c, ""));
@@ -176,32 +176,32 @@ static void a_later_folder_wins_and_rivals_in_one_are_refused(void)
     static const char one[] = HEAD "devices:\n- name: x\n  containerEdits: {env: [A=1]}\n";
     static const char two[] = HEAD "devices:\n- name: x\n  containerEdits: {env: [A=2]}\n";
     const char *name = "a.b/c=x";
-    AUTO(world_clear) struct world w;
+    AUTO(fake_clear) struct fake_host h;
     AUTO(arena_free) struct arena a = { 0 };
     struct cdi_edits d;
     struct err e;
-    world_init(&w);
-    world_file(&w, "/etc/cdi/a.yaml", one);
-    world_file(&w, "/etc/cdi/b.yaml", one);
-    AUTO(cdi_close_p) struct cdi *c = open_world(&w);
+    fake_init(&h);
+    fake_file(&h, "/etc/cdi/a.yaml", one);
+    fake_file(&h, "/etc/cdi/b.yaml", one);
+    AUTO(cdi_close_p) struct cdi *c = open_fake(&h);
     CHECK(!cdi_has(c, name) && cdi_resolve(c, &name, 1, &a, &d, &e) < 0 && e.code == ERR_CONFLICT);
     CHECK(strstr(e.msg, "a.yaml") && strstr(e.msg, "b.yaml"));
-    world_file(&w, "/run/cdi/a.yaml", two);
+    fake_file(&h, "/run/cdi/a.yaml", two);
     c = cdi_close(c);
-    c = open_world(&w);
+    c = open_fake(&h);
     CHECK(cdi_resolve(c, &name, 1, &a, &d, &e) == 0 && d.n_env == 1);
     CHECK_STR(d.env[0], "A=2");
 }
 
 static void a_broken_spec_is_told_and_hides_nothing(void)
 {
-    AUTO(world_clear) struct world w;
-    world_init(&w);
-    world_file(&w, "/etc/cdi/bad.yaml", "a: [\n");
-    world_file(&w, "/etc/cdi/nvidia.yaml", spec_yaml);
-    world_file(&w, "/etc/cdi/notes.txt", "not a spec");
-    world_file(&w, "/run/cdi/bad.json", "{}");
-    AUTO(cdi_close_p) struct cdi *c = open_world(&w);
+    AUTO(fake_clear) struct fake_host h;
+    fake_init(&h);
+    fake_file(&h, "/etc/cdi/bad.yaml", "a: [\n");
+    fake_file(&h, "/etc/cdi/nvidia.yaml", spec_yaml);
+    fake_file(&h, "/etc/cdi/notes.txt", "not a spec");
+    fake_file(&h, "/run/cdi/bad.json", "{}");
+    AUTO(cdi_close_p) struct cdi *c = open_fake(&h);
     CHECK(cdi_has(c, "nvidia.com/gpu=0"));
     CHECK(cdi_problem(c, 0) && strstr(cdi_problem(c, 0)->msg, "/etc/cdi/bad.yaml: not valid YAML"));
     CHECK(cdi_problem(c, 1) && strstr(cdi_problem(c, 1)->msg, "bad.json: field 'cdiVersion'"));

@@ -2,7 +2,7 @@
 
 #include <time.h>
 
-#include "tests/fakes/world.h"
+#include "tests/fakes/host.h"
 #include "tests/lib/test.h"
 
 static void a_task_is_found_in_a_cgroup_path(void)
@@ -32,28 +32,28 @@ static void a_task_is_found_in_a_cgroup_path(void)
 }
 
 /* A process of a fake /proc: a name with brackets and blanks, started 5000 ticks after the boot. */
-static void world_process(const struct world *w, int pid, const char *cgroup)
+static void fake_process(const struct fake_host *h, int pid, const char *cgroup)
 {
     char path[64], text[256];
     snprintf(path, sizeof path, "/proc/%d/status", pid);
-    world_file(w, path, "Name:\tx\nUid:\t0\t1\t2\t3\nGid:\t0\n");
+    fake_file(h, path, "Name:\tx\nUid:\t0\t1\t2\t3\nGid:\t0\n");
     snprintf(path, sizeof path, "/proc/%d/stat", pid);
     snprintf(text, sizeof text,
              "%d (odd) (na me) S 1 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 5000 9 9 9\n", pid);
-    world_file(w, path, text);
+    fake_file(h, path, text);
     snprintf(path, sizeof path, "/proc/%d/cgroup", pid);
-    world_file(w, path, cgroup);
+    fake_file(h, path, cgroup);
 }
 
 static void a_process_is_told_with_owner_command_and_task(void)
 {
-    AUTO(world_clear) struct world w;
+    AUTO(fake_clear) struct fake_host h;
     struct gpu_process p;
     char proc[128];
-    world_init(&w);
-    snprintf(proc, sizeof proc, "%s/proc", w.root);
-    world_file(&w, "/proc/stat", "cpu 1 2 3\nbtime 1700000000\n");
-    world_process(&w, 4711, "0::/nightshift/17.1.0\n");
+    fake_init(&h);
+    snprintf(proc, sizeof proc, "%s/proc", h.root);
+    fake_file(&h, "/proc/stat", "cpu 1 2 3\nbtime 1700000000\n");
+    fake_process(&h, 4711, "0::/nightshift/17.1.0\n");
     gpu_process_look(proc, 4711, &p);
     CHECK(!p.gone && p.pid == 4711 && p.uid == 0);
     CHECK_STR(p.user, "root");
@@ -61,8 +61,8 @@ static void a_process_is_told_with_owner_command_and_task(void)
     CHECK_STR(p.task, "17.1.0");
     CHECK_STR(p.cgroup, "/nightshift/17.1.0");
     CHECK_INT(p.start_ms, 1700000000000 + 5000 * 1000 / sysconf(_SC_CLK_TCK));
-    world_file(&w, "/proc/4711/cmdline", "python train.py");
-    world_file(&w, "/proc/4711/cgroup", "9:cpu:/user.slice/long\n8:memory:/nightshift/3.1.2\n");
+    fake_file(&h, "/proc/4711/cmdline", "python train.py");
+    fake_file(&h, "/proc/4711/cgroup", "9:cpu:/user.slice/long\n8:memory:/nightshift/3.1.2\n");
     gpu_process_look(proc, 4711, &p);
     CHECK_STR(p.command, "python train.py");
     CHECK_STR(p.task, "3.1.2"); /* v1: any controller may tell */
@@ -79,34 +79,34 @@ static void a_real_process_can_be_looked_at(void)
 
 static void a_process_that_ended_is_gone(void)
 {
-    AUTO(world_clear) struct world w;
+    AUTO(fake_clear) struct fake_host h;
     struct gpu_process p;
     char proc[128];
-    world_init(&w);
-    snprintf(proc, sizeof proc, "%s/proc", w.root);
+    fake_init(&h);
+    snprintf(proc, sizeof proc, "%s/proc", h.root);
     gpu_process_look(proc, 4711, &p);
     CHECK(p.gone && p.pid == 4711 && p.user[0] == '\0');
-    world_file(&w, "/proc/4712/status", "Uid:\tnobody\n");
+    fake_file(&h, "/proc/4712/status", "Uid:\tnobody\n");
     gpu_process_look(proc, 4712, &p);
     CHECK(p.gone);
 }
 
 static void the_processes_of_a_gpu_are_listed(void)
 {
-    AUTO(world_clear) struct world w;
+    AUTO(fake_clear) struct fake_host h;
     AUTO(free_p) struct gpu_process *list = NULL;
     struct err e = { 0 };
     char proc[128], path[512];
     size_t n = 0;
-    world_init(&w);
-    world_devices(&w, 2);
-    snprintf(proc, sizeof proc, "%s/proc", w.root);
-    world_process(&w, 4711, "0::/nightshift/17.1.0\n");
-    world_process(&w, 99, "0::/user.slice\n");
-    world_gpus(&w, "gpu A\ngpu B\nprocess 4711 1024 compute\nprocess 5 7 compute\n"
-                   "process 99 none graphics\n");
+    fake_init(&h);
+    fake_devices(&h, 2);
+    snprintf(proc, sizeof proc, "%s/proc", h.root);
+    fake_process(&h, 4711, "0::/nightshift/17.1.0\n");
+    fake_process(&h, 99, "0::/user.slice\n");
+    fake_gpus(&h, "gpu A\ngpu B\nprocess 4711 1024 compute\nprocess 5 7 compute\n"
+                  "process 99 none graphics\n");
     AUTO(nvml_close_p)
-    struct nvml *nv = nvml_open(world_library("libnvidia-ml.so.1", path), NULL, &e);
+    struct nvml *nv = nvml_open(fake_library("libnvidia-ml.so.1", path), NULL, &e);
     CHECK(nv && gpu_process_list(nv, 1, proc, &list, &n, &e) == 0 && n == 3);
     CHECK(list[0].pid == 4711 && list[0].gpu == 1 && list[0].mem_mib == 1024);
     CHECK_STR(list[0].task, "17.1.0");

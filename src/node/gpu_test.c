@@ -1,6 +1,6 @@
 #include "node/gpu.h"
 
-#include "tests/fakes/world.h"
+#include "tests/fakes/host.h"
 #include "tests/lib/test.h"
 
 static void model_names_are_what_people_type(void)
@@ -48,23 +48,23 @@ static void a_model_is_itself(void)
         CHECK_STR(gpu_model(models[i], model), models[i]);
 }
 
-static void read_list(const struct world *w, const char *gpus, struct gpu_list *out)
+static void read_list(const struct fake_host *h, const char *gpus, struct gpu_list *out)
 {
     char path[512];
     struct err e = { 0 };
-    world_gpus(w, gpus);
+    fake_gpus(h, gpus);
     AUTO(nvml_close_p)
-    struct nvml *n = nvml_open(world_library("libnvidia-ml.so.1", path), NULL, &e);
+    struct nvml *n = nvml_open(fake_library("libnvidia-ml.so.1", path), NULL, &e);
     CHECK(n && gpu_list_read(n, out, &e) == 0);
 }
 
 static void the_list_is_what_the_driver_has(void)
 {
-    AUTO(world_clear) struct world w;
+    AUTO(fake_clear) struct fake_host h;
     struct gpu_list l;
-    world_init(&w);
-    world_devices(&w, 4);
-    read_list(&w, "gpu Tesla T4\nuuid GPU-7\nminor 3\nmemory 15360 0\npci 1 2 0\nmig 1\n", &l);
+    fake_init(&h);
+    fake_devices(&h, 4);
+    read_list(&h, "gpu Tesla T4\nuuid GPU-7\nminor 3\nmemory 15360 0\npci 1 2 0\nmig 1\n", &l);
     CHECK(l.n == 1 && l.n_broken == 0);
     CHECK(l.gpu[0].index == 0 && l.gpu[0].minor == 3 && l.gpu[0].mem_mib == 15360);
     CHECK(!l.gpu[0].simulated && l.gpu[0].mig);
@@ -72,20 +72,20 @@ static void the_list_is_what_the_driver_has(void)
     CHECK_STR(l.gpu[0].name, "Tesla T4");
     CHECK_STR(l.gpu[0].model, "T4");
     CHECK_STR(l.gpu[0].pci, "0001:02:00.0");
-    read_list(&w, "gpu Tesla T4\nminor none\n", &l);
+    read_list(&h, "gpu Tesla T4\nminor none\n", &l);
     CHECK(l.n == 1 && l.gpu[0].minor == -1);
-    read_list(&w, "# none\n", &l);
+    read_list(&h, "# none\n", &l);
     CHECK(l.n == 0);
 }
 
 static void gpus_with_nvlink_between_them_are_one_group(void)
 {
-    AUTO(world_clear) struct world w;
+    AUTO(fake_clear) struct fake_host h;
     struct gpu_list l;
-    world_init(&w);
-    world_devices(&w, 5);
+    fake_init(&h);
+    fake_devices(&h, 5);
     /* 0 and 2 directly; 1 and 4 through 3; they are all of one NUMA node. */
-    read_list(&w,
+    read_list(&h,
               "gpu A\nnvlink 2\ngpu A\nnvlink 3\ngpu A\nnvlink 0\n"
               "gpu A\nnvlink 1 4\ngpu A\nnvlink 3\n",
               &l);
@@ -97,23 +97,23 @@ static void gpus_with_nvlink_between_them_are_one_group(void)
 
 static void without_nvlink_a_numa_node_is_a_group(void)
 {
-    AUTO(world_clear) struct world w;
+    AUTO(fake_clear) struct fake_host h;
     struct gpu_list l;
-    world_init(&w);
-    world_devices(&w, 3);
-    read_list(&w, "gpu A\nnuma 1\ngpu A\nnuma 0\ngpu A\nnuma 1\n", &l);
+    fake_init(&h);
+    fake_devices(&h, 3);
+    read_list(&h, "gpu A\nnuma 1\ngpu A\nnuma 0\ngpu A\nnuma 1\n", &l);
     CHECK(l.gpu[0].link_group == 0 && l.gpu[1].link_group == 1 && l.gpu[2].link_group == 0);
-    read_list(&w, "fail nvmlDeviceGetTopologyCommonAncestor 3\ngpu A\nnuma 1\ngpu A\nnuma 0\n", &l);
+    read_list(&h, "fail nvmlDeviceGetTopologyCommonAncestor 3\ngpu A\nnuma 1\ngpu A\nnuma 0\n", &l);
     CHECK(l.gpu[0].link_group == 0 && l.gpu[1].link_group == 0);
 }
 
 static void a_broken_gpu_does_not_hide_the_others(void)
 {
-    AUTO(world_clear) struct world w;
+    AUTO(fake_clear) struct fake_host h;
     struct gpu_list l;
-    world_init(&w);
-    world_devices(&w, 3);
-    read_list(&w, "gpu A\ngpu B\nfail nvmlDeviceGetHandleByIndex_v2 15\ngpu C\n", &l);
+    fake_init(&h);
+    fake_devices(&h, 3);
+    read_list(&h, "gpu A\ngpu B\nfail nvmlDeviceGetHandleByIndex_v2 15\ngpu C\n", &l);
     CHECK(l.n == 2 && l.n_broken == 1);
     CHECK(l.gpu[0].index == 0 && l.gpu[1].index == 2);
     CHECK(strstr(l.broken.msg, "GPU 1") && strstr(l.broken.msg, "lost") && l.broken.hint[0]);

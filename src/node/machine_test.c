@@ -1,13 +1,13 @@
 #include "node/machine.h"
 
-#include "tests/fakes/world.h"
+#include "tests/fakes/host.h"
 #include "tests/lib/test.h"
 
-static struct machine look(const struct world *w)
+static struct machine look(const struct fake_host *h)
 {
     struct machine m;
     struct err e = { 0 };
-    int rc = machine_read(w->root, &m, &e);
+    int rc = machine_read(h->root, &m, &e);
     CHECK_STR(e.msg, "");
     CHECK(rc == 0);
     return m;
@@ -26,55 +26,54 @@ static void the_real_machine_can_be_read(void)
 /* At least one processor is here, so a quota below one is the least. */
 static void limits_of_cgroup_v2_are_respected(void)
 {
-    AUTO(world_clear) struct world w;
-    world_init(&w);
-    world_file(&w, "/proc/meminfo", "MemFree: 1 kB\nMemTotal:       16384000 kB\n");
-    world_file(&w, "/proc/sys/kernel/random/boot_id", "6a3c9d1e-0000-4000-8000-112233445566\n");
-    world_file(&w, "/sys/fs/cgroup/cgroup.controllers", "cpu memory\n");
-    struct machine m = look(&w);
+    AUTO(fake_clear) struct fake_host h;
+    fake_init(&h);
+    fake_file(&h, "/proc/meminfo", "MemFree: 1 kB\nMemTotal:       16384000 kB\n");
+    fake_file(&h, "/proc/sys/kernel/random/boot_id", "6a3c9d1e-0000-4000-8000-112233445566\n");
+    fake_file(&h, "/sys/fs/cgroup/cgroup.controllers", "cpu memory\n");
+    struct machine m = look(&h);
     CHECK(m.cgroup == CGROUP_V2 && m.mem_mib == 16000 && m.cpu_milli >= 1000 && !m.wsl);
     CHECK_STR(m.boot_id, "6a3c9d1e-0000-4000-8000-112233445566");
-    world_file(&w, "/proc/self/cgroup", "0::/lab.slice/keeper.service\n");
-    world_file(&w, "/sys/fs/cgroup/lab.slice/keeper.service/cpu.max", "max 100000\n");
-    world_file(&w, "/sys/fs/cgroup/lab.slice/keeper.service/memory.max", "8388608000\n");
-    world_file(&w, "/sys/fs/cgroup/lab.slice/cpu.max", "50000 100000\n");
-    world_file(&w, "/sys/fs/cgroup/lab.slice/memory.max", "max\n");
-    m = look(&w);
+    fake_file(&h, "/proc/self/cgroup", "0::/lab.slice/keeper.service\n");
+    fake_file(&h, "/sys/fs/cgroup/lab.slice/keeper.service/cpu.max", "max 100000\n");
+    fake_file(&h, "/sys/fs/cgroup/lab.slice/keeper.service/memory.max", "8388608000\n");
+    fake_file(&h, "/sys/fs/cgroup/lab.slice/cpu.max", "50000 100000\n");
+    fake_file(&h, "/sys/fs/cgroup/lab.slice/memory.max", "max\n");
+    m = look(&h);
     CHECK_INT(m.cpu_milli, 500);
     CHECK_INT(m.mem_mib, 8000);
 }
 
 static void limits_of_cgroup_v1_are_respected(void)
 {
-    AUTO(world_clear) struct world w;
-    world_init(&w);
-    world_file(&w, "/proc/meminfo", "MemTotal:       16384000 kB\n");
-    world_file(&w, "/proc/self/cgroup",
-               "4:cpuacct,cpu:/docker/abc\n3:memory:/docker/abc\n1:x:/y\n");
-    world_file(&w, "/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "25000\n");
-    world_file(&w, "/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
-    world_file(&w, "/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
-    world_file(&w, "/sys/fs/cgroup/memory/docker/abc/memory.limit_in_bytes", "1048576000\n");
-    struct machine m = look(&w);
+    AUTO(fake_clear) struct fake_host h;
+    fake_init(&h);
+    fake_file(&h, "/proc/meminfo", "MemTotal:       16384000 kB\n");
+    fake_file(&h, "/proc/self/cgroup", "4:cpuacct,cpu:/docker/abc\n3:memory:/docker/abc\n1:x:/y\n");
+    fake_file(&h, "/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "25000\n");
+    fake_file(&h, "/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
+    fake_file(&h, "/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+    fake_file(&h, "/sys/fs/cgroup/memory/docker/abc/memory.limit_in_bytes", "1048576000\n");
+    struct machine m = look(&h);
     CHECK_INT(m.cgroup, CGROUP_V1);
     CHECK_INT(m.cpu_milli, 250); /* in a container only the top may exist */
     CHECK_INT(m.mem_mib, 1000);
-    world_file(&w, "/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n");
-    world_file(&w, "/sys/fs/cgroup/unified/cgroup.controllers", "");
-    m = look(&w);
+    fake_file(&h, "/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n");
+    fake_file(&h, "/sys/fs/cgroup/unified/cgroup.controllers", "");
+    m = look(&h);
     CHECK(m.cgroup == CGROUP_HYBRID && m.cpu_milli >= 1000);
 }
 
 static void a_machine_without_cgroups_is_one(void)
 {
-    AUTO(world_clear) struct world w;
+    AUTO(fake_clear) struct fake_host h;
     struct machine m;
     struct err e;
-    world_init(&w);
-    CHECK(machine_read(w.root, &m, &e) < 0 && strstr(e.msg, "/proc/meminfo"));
-    world_file(&w, "/proc/meminfo", "MemTotal: 2048 kB\n");
-    world_file(&w, "/dev/dxg", "");
-    m = look(&w);
+    fake_init(&h);
+    CHECK(machine_read(h.root, &m, &e) < 0 && strstr(e.msg, "/proc/meminfo"));
+    fake_file(&h, "/proc/meminfo", "MemTotal: 2048 kB\n");
+    fake_file(&h, "/dev/dxg", "");
+    m = look(&h);
     CHECK(m.cgroup == CGROUP_NONE && m.mem_mib == 2 && m.wsl);
     CHECK_STR(m.boot_id, "");
     CHECK_STR(cgroup_kind_name(CGROUP_NONE), "none");

@@ -1,6 +1,6 @@
 #include "node/nvml.h"
 
-#include "tests/fakes/world.h"
+#include "tests/fakes/host.h"
 #include "tests/lib/test.h"
 
 static const char two_gpus[] = "driver 535.104.05\n"
@@ -28,7 +28,7 @@ static struct nvml *open_fake(const char *library)
 {
     char path[512];
     struct err e = { 0 };
-    struct nvml *n = nvml_open(world_library(library, path), NULL, &e);
+    struct nvml *n = nvml_open(fake_library(library, path), NULL, &e);
     CHECK_STR(e.msg, "");
     CHECK(n != NULL);
     return n;
@@ -36,13 +36,13 @@ static struct nvml *open_fake(const char *library)
 
 static void a_gpu_is_described_as_the_driver_says(void)
 {
-    AUTO(world_clear) struct world w;
+    AUTO(fake_clear) struct fake_host h;
     struct nvml_device d;
     struct err e;
     uint32_t count;
-    world_init(&w);
-    world_devices(&w, 2);
-    world_gpus(&w, two_gpus);
+    fake_init(&h);
+    fake_devices(&h, 2);
+    fake_gpus(&h, two_gpus);
     AUTO(nvml_close_p) struct nvml *n = open_fake("libnvidia-ml.so.1");
     CHECK_STR(nvml_driver_version(n), "535.104.05");
     CHECK_STR(nvml_library_version(n), "12.535.104.05");
@@ -57,12 +57,12 @@ static void a_gpu_is_described_as_the_driver_says(void)
 
 static void a_sample_has_every_value(void)
 {
-    AUTO(world_clear) struct world w;
+    AUTO(fake_clear) struct fake_host h;
     struct nvml_sample s;
     struct err e;
-    world_init(&w);
-    world_devices(&w, 2);
-    world_gpus(&w, two_gpus);
+    fake_init(&h);
+    fake_devices(&h, 2);
+    fake_gpus(&h, two_gpus);
     AUTO(nvml_close_p) struct nvml *n = open_fake("libnvidia-ml.so.1");
     CHECK(nvml_sample(n, 0, &s, NULL, &e) == 0);
     CHECK(s.gpu_percent == 35 && s.mem_percent == 10);
@@ -77,13 +77,13 @@ static void a_sample_has_every_value(void)
 
 static void processes_come_with_their_kind_and_memory(void)
 {
-    AUTO(world_clear) struct world w;
+    AUTO(fake_clear) struct fake_host h;
     struct nvml_process p[8];
     struct err e;
     size_t count;
-    world_init(&w);
-    world_devices(&w, 2);
-    world_gpus(&w, two_gpus);
+    fake_init(&h);
+    fake_devices(&h, 2);
+    fake_gpus(&h, two_gpus);
     static const char *const libraries[] = { "libnvidia-ml.so.1", "libnvidia-ml-old.so.1" };
     for (size_t i = 0; i < ARRAY_LEN(libraries); i++) {
         AUTO(nvml_close_p) struct nvml *n = open_fake(libraries[i]);
@@ -98,14 +98,14 @@ static void processes_come_with_their_kind_and_memory(void)
 
 static void an_old_driver_leaves_values_unknown(void)
 {
-    AUTO(world_clear) struct world w;
+    AUTO(fake_clear) struct fake_host h;
     struct nvml_device d;
     struct nvml_sample s;
     struct nvml_link k;
     struct err e;
-    world_init(&w);
-    world_devices(&w, 2);
-    world_gpus(&w, two_gpus);
+    fake_init(&h);
+    fake_devices(&h, 2);
+    fake_gpus(&h, two_gpus);
     AUTO(nvml_close_p) struct nvml *n = open_fake("libnvidia-ml-old.so.1");
     CHECK(nvml_device(n, 1, &d, NULL, &e) == 0);
     CHECK(d.mig == NVML_UNKNOWN && d.minor == 1 && d.mem_mib == 16384);
@@ -116,13 +116,13 @@ static void an_old_driver_leaves_values_unknown(void)
 
 static void a_value_that_fails_is_unknown_and_the_rest_stays(void)
 {
-    AUTO(world_clear) struct world w;
+    AUTO(fake_clear) struct fake_host h;
     struct nvml_sample s;
     struct err e;
-    world_init(&w);
-    world_devices(&w, 1);
-    world_gpus(&w, "gpu Tesla T4\ntemperature 50\npower 1 2\nfail nvmlDeviceGetPowerUsage 3\n"
-                   "fail nvmlDeviceGetTotalEccErrors 3\nfail nvmlDeviceGetMemoryInfo_v2 25\n");
+    fake_init(&h);
+    fake_devices(&h, 1);
+    fake_gpus(&h, "gpu Tesla T4\ntemperature 50\npower 1 2\nfail nvmlDeviceGetPowerUsage 3\n"
+                  "fail nvmlDeviceGetTotalEccErrors 3\nfail nvmlDeviceGetMemoryInfo_v2 25\n");
     AUTO(nvml_close_p) struct nvml *n = open_fake("libnvidia-ml.so.1");
     CHECK(nvml_sample(n, 0, &s, NULL, &e) == 0);
     CHECK(s.power_mw == NVML_UNKNOWN && s.power_limit_mw == 2 && s.temperature_c == 50);
@@ -143,14 +143,14 @@ static void faults_of_the_driver_are_told_apart(void)
         { "fail nvmlInit_v2 15\n", NVML_LOST, "gpu_lost", "power the machine off" },
         { "fail nvmlInit_v2 999\n", NVML_OTHER, "other", "nvidia-smi" },
     };
-    AUTO(world_clear) struct world w;
+    AUTO(fake_clear) struct fake_host h;
     char path[512];
-    world_init(&w);
-    world_library("libnvidia-ml.so.1", path);
+    fake_init(&h);
+    fake_library("libnvidia-ml.so.1", path);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         enum nvml_fault f = NVML_NONE;
         struct err e = { 0 };
-        world_gpus(&w, cases[i].line);
+        fake_gpus(&h, cases[i].line);
         CHECK(nvml_open(path, &f, &e) == NULL);
         CHECK_INT(f, cases[i].fault);
         CHECK_STR(nvml_fault_name(f), cases[i].name);
@@ -169,56 +169,56 @@ static void no_library_is_no_driver_installed(void)
 
 static void a_file_that_is_no_such_library_is_told(void)
 {
-    AUTO(world_clear) struct world w;
+    AUTO(fake_clear) struct fake_host h;
     enum nvml_fault f = NVML_NONE;
     struct err e = { 0 };
     char path[128];
-    world_init(&w);
-    world_file(&w, "/libnvidia-ml.so.1", "not a library");
-    snprintf(path, sizeof path, "%s/libnvidia-ml.so.1", w.root);
+    fake_init(&h);
+    fake_file(&h, "/libnvidia-ml.so.1", "not a library");
+    snprintf(path, sizeof path, "%s/libnvidia-ml.so.1", h.root);
     CHECK(nvml_open(path, &f, &e) == NULL && f == NVML_BAD_LIBRARY && e.hint[0]);
     CHECK(nvml_open("libz.so.1", &f, &e) == NULL && f == NVML_BAD_LIBRARY); /* one without NVML */
 }
 
 static void a_lost_gpu_is_a_fault_of_its_own(void)
 {
-    AUTO(world_clear) struct world w;
+    AUTO(fake_clear) struct fake_host h;
     struct nvml_sample s = { .temperature_c = 7 };
     struct nvml_device d;
     enum nvml_fault f = NVML_NONE;
     struct err e;
-    world_init(&w);
-    world_devices(&w, 2);
-    world_gpus(&w, two_gpus);
+    fake_init(&h);
+    fake_devices(&h, 2);
+    fake_gpus(&h, two_gpus);
     AUTO(nvml_close_p) struct nvml *n = open_fake("libnvidia-ml.so.1");
     CHECK(nvml_sample(n, 1, &s, &f, &e) == 0);
-    world_gpus(&w, "gpu A\ngpu B\nfail nvmlDeviceGetUtilizationRates 15\n");
+    fake_gpus(&h, "gpu A\ngpu B\nfail nvmlDeviceGetUtilizationRates 15\n");
     s.temperature_c = 7;
     CHECK(nvml_sample(n, 1, &s, &f, &e) < 0 && f == NVML_LOST && s.temperature_c == 7);
     CHECK(strncmp(e.msg, "GPU 1: ", 7) == 0 && e.hint[0]);
     CHECK(nvml_sample(n, 0, &s, &f, &e) == 0);
-    world_gpus(&w, "gpu A\n"); /* it is gone from the list altogether */
+    fake_gpus(&h, "gpu A\n"); /* it is gone from the list altogether */
     CHECK(nvml_sample(n, 1, &s, &f, &e) < 0 && f == NVML_LOST);
     CHECK(nvml_device(n, 1, &d, &f, &e) < 0 && f == NVML_LOST);
-    world_gpus(&w, "gpu A\nfail nvmlDeviceGetHandleByIndex_v2 16\n");
+    fake_gpus(&h, "gpu A\nfail nvmlDeviceGetHandleByIndex_v2 16\n");
     CHECK(nvml_device(n, 0, &d, &f, &e) < 0 && f == NVML_RESET);
 }
 
 static void only_gpus_whose_device_can_be_opened_are_seen(void)
 {
-    AUTO(world_clear) struct world w;
+    AUTO(fake_clear) struct fake_host h;
     struct nvml_device d;
     struct err e;
     uint32_t count;
     char path[128];
-    world_init(&w);
-    world_devices(&w, 2);
-    world_gpus(&w, two_gpus);
+    fake_init(&h);
+    fake_devices(&h, 2);
+    fake_gpus(&h, two_gpus);
     setenv("CUDA_VISIBLE_DEVICES", "", 1);
     AUTO(nvml_close_p) struct nvml *n = open_fake("libnvidia-ml.so.1");
     CHECK(nvml_count(n, &count, &e) == 0 && count == 2);
     unsetenv("CUDA_VISIBLE_DEVICES");
-    snprintf(path, sizeof path, "%s/dev/nvidia0", w.root);
+    snprintf(path, sizeof path, "%s/dev/nvidia0", h.root);
     CHECK(unlink(path) == 0);
     CHECK(nvml_count(n, &count, &e) == 0 && count == 1);
     CHECK(nvml_device(n, 0, &d, NULL, &e) == 0 && d.minor == 1);

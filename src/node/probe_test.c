@@ -1,25 +1,25 @@
 #include "node/probe.h"
 
-#include "tests/fakes/world.h"
+#include "tests/fakes/host.h"
 #include "tests/lib/test.h"
 
-static void world_machine(struct world *w)
+static void fake_machine(struct fake_host *h)
 {
-    world_init(w);
-    world_devices(w, 2);
-    world_file(w, "/proc/meminfo", "MemTotal: 16777216 kB\n");
+    fake_init(h);
+    fake_devices(h, 2);
+    fake_file(h, "/proc/meminfo", "MemTotal: 16777216 kB\n");
 }
 
 static void a_machine_with_gpus_is_told_in_full(void)
 {
-    AUTO(world_clear) struct world w;
+    AUTO(fake_clear) struct fake_host h;
     static struct node_facts f;
     struct err e = { 0 };
     char path[512];
-    world_machine(&w);
-    world_gpus(&w, "driver 550.1\ngpu Tesla T4\nuuid GPU-1\ngpu Tesla T4\nuuid GPU-2\n");
-    struct node_want want = { .root = w.root };
-    want.nvml_path = world_library("libnvidia-ml.so.1", path);
+    fake_machine(&h);
+    fake_gpus(&h, "driver 550.1\ngpu Tesla T4\nuuid GPU-1\ngpu Tesla T4\nuuid GPU-2\n");
+    struct node_want want = { .root = h.root };
+    want.nvml_path = fake_library("libnvidia-ml.so.1", path);
     CHECK(node_probe(&want, &f, &e) == 0);
     CHECK_STR(f.name, f.machine.host);
     CHECK_STR(f.driver, "550.1");
@@ -29,11 +29,11 @@ static void a_machine_with_gpus_is_told_in_full(void)
 
 static void what_is_asked_for_wins(void)
 {
-    AUTO(world_clear) struct world w;
+    AUTO(fake_clear) struct fake_host h;
     static struct node_facts f;
     struct err e = { 0 };
-    world_machine(&w);
-    struct node_want want = { .root = w.root, .name = "pc-07", .cpu_milli = 4500, .mem_mib = 100 };
+    fake_machine(&h);
+    struct node_want want = { .root = h.root, .name = "pc-07", .cpu_milli = 4500, .mem_mib = 100 };
     want.simulated = (struct gpu_sim){ .count = 3, .model = "V100-32GB", .mem_mib = 32768 };
     CHECK(node_probe(&want, &f, &e) == 0);
     CHECK_STR(f.name, "pc-07");
@@ -47,11 +47,11 @@ static void what_is_asked_for_wins(void)
 
 static void a_machine_without_a_driver_has_no_gpus_and_no_trouble(void)
 {
-    AUTO(world_clear) struct world w;
+    AUTO(fake_clear) struct fake_host h;
     static struct node_facts f;
     struct err e = { 0 };
-    world_machine(&w);
-    struct node_want want = { .root = w.root, .nvml_path = "/nowhere/libnvidia-ml.so.1" };
+    fake_machine(&h);
+    struct node_want want = { .root = h.root, .nvml_path = "/nowhere/libnvidia-ml.so.1" };
     CHECK(node_probe(&want, &f, &e) == 0);
     CHECK(f.gpus.n == 0 && f.fault == NVML_NO_LIBRARY && f.gpu_trouble.code == ERR_NONE);
     want.no_gpus = true;
@@ -60,30 +60,30 @@ static void a_machine_without_a_driver_has_no_gpus_and_no_trouble(void)
 
 static void a_driver_that_does_not_work_is_told(void)
 {
-    AUTO(world_clear) struct world w;
+    AUTO(fake_clear) struct fake_host h;
     static struct node_facts f;
     struct err e = { 0 };
     char path[512];
-    world_machine(&w);
-    struct node_want want = { .root = w.root };
-    want.nvml_path = world_library("libnvidia-ml.so.1", path);
-    world_gpus(&w, "fail nvmlInit_v2 18\ngpu Tesla T4\n");
+    fake_machine(&h);
+    struct node_want want = { .root = h.root };
+    want.nvml_path = fake_library("libnvidia-ml.so.1", path);
+    fake_gpus(&h, "fail nvmlInit_v2 18\ngpu Tesla T4\n");
     CHECK(node_probe(&want, &f, &e) == 0 && f.gpus.n == 0 && f.fault == NVML_MISMATCH);
     CHECK(f.gpu_trouble.code == ERR_UNAVAILABLE && strstr(f.gpu_trouble.hint, "reboot"));
-    world_gpus(&w, "fail nvmlDeviceGetCount_v2 999\ngpu Tesla T4\n");
+    fake_gpus(&h, "fail nvmlDeviceGetCount_v2 999\ngpu Tesla T4\n");
     CHECK(node_probe(&want, &f, &e) == 0 && f.fault == NVML_OTHER && f.gpu_trouble.msg[0]);
-    world_gpus(&w, "gpu Tesla T4\ngpu Tesla T4\nfail nvmlDeviceGetUUID 15\n");
+    fake_gpus(&h, "gpu Tesla T4\ngpu Tesla T4\nfail nvmlDeviceGetUUID 15\n");
     CHECK(node_probe(&want, &f, &e) == 0 && f.gpus.n == 1 && f.gpus.n_broken == 1);
     CHECK(strstr(f.gpu_trouble.msg, "GPU 1") && f.driver[0]);
 }
 
 static void bad_wishes_are_refused(void)
 {
-    AUTO(world_clear) struct world w;
+    AUTO(fake_clear) struct fake_host h;
     static struct node_facts f;
     struct err e = { 0 };
-    world_machine(&w);
-    struct node_want want = { .root = w.root, .name = "pc 7", .no_gpus = true };
+    fake_machine(&h);
+    struct node_want want = { .root = h.root, .name = "pc 7", .no_gpus = true };
     CHECK(node_probe(&want, &f, &e) < 0 && e.code == ERR_INVALID);
     CHECK_STR(e.msg, "'pc 7' is not a name for a machine");
     want.name = "";

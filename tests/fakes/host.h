@@ -1,6 +1,6 @@
 /* A folder that stands for a machine, and the fake NVIDIA library looking at it: for tests only. */
-#ifndef NS_TESTS_FAKES_WORLD_H
-#define NS_TESTS_FAKES_WORLD_H
+#ifndef NS_TESTS_FAKES_HOST_H
+#define NS_TESTS_FAKES_HOST_H
 
 #include <ftw.h>
 #include <stdio.h>
@@ -13,11 +13,11 @@
 #include "sys/file.h"
 #include "tests/lib/test.h"
 
-struct world {
+struct fake_host {
     char root[64];
 };
 
-static inline int world_remove(const char *path, const struct stat *st, int kind, struct FTW *at)
+static inline int fake_remove(const char *path, const struct stat *st, int kind, struct FTW *at)
 {
     (void)st;
     (void)kind;
@@ -26,56 +26,56 @@ static inline int world_remove(const char *path, const struct stat *st, int kind
 }
 
 /* For AUTO. */
-static inline void world_clear(struct world *w)
+static inline void fake_clear(struct fake_host *h)
 {
-    nftw(w->root, world_remove, 16, FTW_DEPTH | FTW_PHYS);
+    nftw(h->root, fake_remove, 16, FTW_DEPTH | FTW_PHYS);
     unsetenv("NIGHTSHIFT_FAKE_NVML");
     unsetenv("NIGHTSHIFT_FAKE_DEV");
 }
 
 /* Writes <root><path>, making the folders on the way. */
-static inline void world_file(const struct world *w, const char *path, const char *text)
+static inline void fake_file(const struct fake_host *h, const char *path, const char *text)
 {
     char full[512];
     struct err e;
-    snprintf(full, sizeof full, "%s%s", w->root, path);
-    for (char *p = full + strlen(w->root) + 1; (p = strchr(p, '/')); *p++ = '/') {
+    snprintf(full, sizeof full, "%s%s", h->root, path);
+    for (char *p = full + strlen(h->root) + 1; (p = strchr(p, '/')); *p++ = '/') {
         *p = '\0';
         mkdir(full, 0755);
     }
     CHECK(file_write(full, (struct str){ text, strlen(text) }, &e) == 0);
 }
 
-static inline void world_init(struct world *w)
+static inline void fake_init(struct fake_host *h)
 {
     char path[128];
-    snprintf(w->root, sizeof w->root, "/tmp/nightshift-world-XXXXXX");
-    CHECK(mkdtemp(w->root) != NULL);
-    snprintf(path, sizeof path, "%s/gpus", w->root);
+    snprintf(h->root, sizeof h->root, "/tmp/nightshift-fake-XXXXXX");
+    CHECK(mkdtemp(h->root) != NULL);
+    snprintf(path, sizeof path, "%s/gpus", h->root);
     setenv("NIGHTSHIFT_FAKE_NVML", path, 1);
-    snprintf(path, sizeof path, "%s/dev", w->root);
+    snprintf(path, sizeof path, "%s/dev", h->root);
     setenv("NIGHTSHIFT_FAKE_DEV", path, 1);
     mkdir(path, 0755);
 }
 
 /* What the fake library says from now on; see nvml.c. */
-static inline void world_gpus(const struct world *w, const char *text)
+static inline void fake_gpus(const struct fake_host *h, const char *text)
 {
-    world_file(w, "/gpus", text);
+    fake_file(h, "/gpus", text);
 }
 
 /* The devices nvidia0 … are there for the first `n` GPUs. */
-static inline void world_devices(const struct world *w, int n)
+static inline void fake_devices(const struct fake_host *h, int n)
 {
     for (int i = 0; i < n; i++) {
         char path[32];
         snprintf(path, sizeof path, "/dev/nvidia%d", i);
-        world_file(w, path, "");
+        fake_file(h, path, "");
     }
 }
 
 /* Of the build folder, beside the test that runs. */
-static inline const char *world_library(const char *name, char out[static 512])
+static inline const char *fake_library(const char *name, char out[static 512])
 {
     char self[400];
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
