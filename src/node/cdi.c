@@ -38,74 +38,85 @@ static const char *own_text(const struct reading *r, const struct json *v)
 }
 
 /* The text of a key; `otherwise` when it is absent, which is an error when that is NULL. */
-static int get_text(const struct reading *r, const struct json *obj, const char *key,
-                    const char *otherwise, const char **out)
+static const char *text_of(const struct reading *r, const struct json *obj, const char *key,
+                           const char *otherwise)
 {
     const struct json *v = json_find(obj, key);
-    if (!v && !otherwise)
-        return err_set(r->e, ERR_INVALID, "field '%s' is missing", key);
+    if (!v && !otherwise) {
+        err_set(r->e, ERR_INVALID, "field '%s' is missing", key);
+        return NULL;
+    }
     const char *text = v ? own_text(r, v) : otherwise;
     if (!text)
-        return err_wrap(r->e, "field '%s'", key);
-    *out = text;
-    return 0;
+        err_wrap(r->e, "field '%s'", key);
+    return text;
 }
 
-static int get_path(const struct reading *r, const struct json *obj, const char *key,
-                    const char *otherwise, const char **out)
+static const char *path_of(const struct reading *r, const struct json *obj, const char *key,
+                           const char *otherwise)
 {
-    if (get_text(r, obj, key, otherwise, out) < 0)
-        return -1;
-    if (is_path(*out))
-        return 0;
-    return err_set(r->e, ERR_INVALID, "field '%s': '%.100s' is not an absolute path without '..'",
-                   key, *out);
+    const char *path = text_of(r, obj, key, otherwise);
+    if (!path || is_path(path))
+        return path;
+    err_set(r->e, ERR_INVALID, "field '%s': '%.100s' is not an absolute path without '..'", key,
+            path);
+    return NULL;
 }
 
-/* The list under a key: how long it is, and its first element.  An absent one is empty. */
-static int get_list(const struct reading *r, const struct json *obj, const char *key,
-                    const struct json **out_list, size_t *out_n)
+/* A list, and how an element of it is read. */
+struct list_kind {
+    const char *key;
+    int (*read)(const struct reading *r, const struct json *v, void *out);
+    size_t size; /* of what an element becomes */
+};
+
+/* NULL on failure.  One element of zeros follows the last, so a list of strings ends with NULL. */
+static void *read_list(const struct reading *r, const struct json *obj, const struct list_kind *k,
+                       size_t *out_n)
 {
-    const struct json *list = json_find(obj, key);
+    const struct json *list = json_find(obj, k->key);
     size_t n = list ? json_len(list) : 0;
-    if (list && !json_is_array(list))
-        return err_set(r->e, ERR_INVALID, "field '%s': must be a list", key);
-    if (n > CDI_ITEMS_MAX)
-        return err_set(r->e, ERR_INVALID, "field '%s': has %zu items; at most %d are allowed", key,
-                       n, CDI_ITEMS_MAX);
-    *out_list = list;
-    *out_n = n;
-    return 0;
-}
-
-/* Ends with NULL. */
-static int get_texts(const struct reading *r, const struct json *obj, const char *key,
-                     const char ***out, size_t *out_n)
-{
-    const struct json *list, *v;
-    size_t n;
-    if (get_list(r, obj, key, &list, &n) < 0)
-        return -1;
-    const char **texts = arena_array(r->a, const char *, n + 1);
-    v = n ? json_first(list) : NULL;
+    if (list && !json_is_array(list)) {
+        err_set(r->e, ERR_INVALID, "field '%s': must be a list", k->key);
+        return NULL;
+    }
+    if (n > CDI_ITEMS_MAX) {
+        err_set(r->e, ERR_INVALID, "field '%s': has %zu items; at most %d are allowed", k->key, n,
+                CDI_ITEMS_MAX);
+        return NULL;
+    }
+    char *items = arena_alloc(r->a, n + 1, k->size);
+    const struct json *v = n ? json_first(list) : NULL;
     for (size_t i = 0; i < n; i++, v = json_next(list, v))
-        if (!(texts[i] = own_text(r, v)))
-            return err_wrap(r->e, "field '%s', item %zu", key, i + 1);
-    *out = texts;
+        if (k->read(r, v, items + i * k->size) < 0) {
+            err_wrap(r->e, "%s, item %zu", k->key, i + 1);
+            return NULL;
+        }
     if (out_n)
         *out_n = n;
-    return 0;
+    return items;
 }
+
+static int read_text(const struct reading *r, const struct json *v, void *out)
+{
+    const char *text = own_text(r, v);
+    *(const char **)out = text;
+    return text ? 0 : -1;
+}
+
+static const struct list_kind option_list = { "options", read_text, sizeof(char *) };
+static const struct list_kind arg_list = { "args", read_text, sizeof(char *) };
+static const struct list_kind env_list = { "env", read_text, sizeof(char *) };
 
 static int read_node(const struct reading *r, const struct json *v, void *out)
 {
     struct cdi_node n = { .major = CDI_UNSET, .minor = CDI_UNSET, .mode = CDI_UNSET };
     const char *type;
     n.uid = n.gid = CDI_UNSET;
-    if (get_path(r, v, "path", NULL, &n.path) < 0 ||
-        get_path(r, v, "hostPath", n.path, &n.host_path) < 0 ||
-        get_text(r, v, "permissions", "rwm", &n.permissions) < 0 ||
-        get_text(r, v, "type", "", &type) < 0 ||
+    if (!(n.path = path_of(r, v, "path", NULL)) ||
+        !(n.host_path = path_of(r, v, "hostPath", n.path)) ||
+        !(n.permissions = text_of(r, v, "permissions", "rwm")) ||
+        !(type = text_of(r, v, "type", "")) ||
         json_get_i64(v, "major", 0, UINT32_MAX, &n.major, r->e) < 0 ||
         json_get_i64(v, "minor", 0, UINT32_MAX, &n.minor, r->e) < 0 ||
         json_get_i64(v, "fileMode", 0, UINT32_MAX, &n.mode, r->e) < 0 ||
@@ -124,29 +135,22 @@ static int read_node(const struct reading *r, const struct json *v, void *out)
 
 static int read_mount(const struct reading *r, const struct json *v, void *out)
 {
-    struct cdi_mount m = { 0 };
-    const char **options;
-    if (get_path(r, v, "hostPath", NULL, &m.host_path) < 0 ||
-        get_path(r, v, "containerPath", NULL, &m.path) < 0 ||
-        get_text(r, v, "type", "", &m.type) < 0 || get_texts(r, v, "options", &options, NULL) < 0)
-        return -1;
-    m.options = options;
-    *(struct cdi_mount *)out = m;
-    return 0;
+    struct cdi_mount *m = out;
+    m->host_path = path_of(r, v, "hostPath", NULL);
+    m->path = m->host_path ? path_of(r, v, "containerPath", NULL) : NULL;
+    m->type = m->path ? text_of(r, v, "type", "") : NULL;
+    m->options = m->type ? read_list(r, v, &option_list, NULL) : NULL;
+    return m->options ? 0 : -1;
 }
 
 static int read_hook(const struct reading *r, const struct json *v, void *out)
 {
-    struct cdi_hook h = { 0 };
-    const char **args, **env;
-    if (get_text(r, v, "hookName", NULL, &h.name) < 0 ||
-        get_path(r, v, "path", NULL, &h.path) < 0 || get_texts(r, v, "args", &args, NULL) < 0 ||
-        get_texts(r, v, "env", &env, NULL) < 0)
-        return -1;
-    h.args = args;
-    h.env = env;
-    *(struct cdi_hook *)out = h;
-    return 0;
+    struct cdi_hook *h = out;
+    h->name = text_of(r, v, "hookName", NULL);
+    h->path = h->name ? path_of(r, v, "path", NULL) : NULL;
+    h->args = h->path ? read_list(r, v, &arg_list, NULL) : NULL;
+    h->env = h->args ? read_list(r, v, &env_list, NULL) : NULL;
+    return h->env ? 0 : -1;
 }
 
 static int read_gid(const struct reading *r, const struct json *v, void *out)
@@ -158,36 +162,10 @@ static int read_gid(const struct reading *r, const struct json *v, void *out)
     return 0;
 }
 
-/* A list that is read element by element. */
-struct list_kind {
-    const char *key;
-    int (*read)(const struct reading *r, const struct json *v, void *out);
-    size_t size; /* of what an element becomes */
-};
-
 static const struct list_kind node_list = { "deviceNodes", read_node, sizeof(struct cdi_node) };
 static const struct list_kind mount_list = { "mounts", read_mount, sizeof(struct cdi_mount) };
 static const struct list_kind hook_list = { "hooks", read_hook, sizeof(struct cdi_hook) };
 static const struct list_kind gid_list = { "additionalGids", read_gid, sizeof(uint32_t) };
-
-/* NULL on failure; an empty list is not NULL. */
-static void *read_list(const struct reading *r, const struct json *obj, const struct list_kind *k,
-                       size_t *out_n)
-{
-    const struct json *list, *v;
-    size_t n;
-    if (get_list(r, obj, k->key, &list, &n) < 0)
-        return NULL;
-    char *items = arena_alloc(r->a, n + 1, k->size);
-    v = n ? json_first(list) : NULL;
-    for (size_t i = 0; i < n; i++, v = json_next(list, v))
-        if (k->read(r, v, items + i * k->size) < 0) {
-            err_wrap(r->e, "%s, item %zu", k->key, i + 1);
-            return NULL;
-        }
-    *out_n = n;
-    return items;
-}
 
 static int check_env(const struct reading *r, const struct cdi_edits *d)
 {
@@ -210,7 +188,7 @@ static int read_edits(const struct reading *r, const struct json *owner, struct 
         !(d.mounts = read_list(r, v, &mount_list, &d.n_mounts)) ||
         !(d.hooks = read_list(r, v, &hook_list, &d.n_hooks)) ||
         !(d.gids = read_list(r, v, &gid_list, &d.n_gids)) ||
-        get_texts(r, v, "env", &d.env, &d.n_env) < 0 || check_env(r, &d) < 0)
+        !(d.env = read_list(r, v, &env_list, &d.n_env)) || check_env(r, &d) < 0)
         return -1;
     *out = d;
     return 0;
@@ -219,7 +197,7 @@ static int read_edits(const struct reading *r, const struct json *owner, struct 
 static int read_device(const struct reading *r, const struct json *v, void *out)
 {
     struct cdi_device d = { 0 };
-    if (get_text(r, v, "name", NULL, &d.name) < 0)
+    if (!(d.name = text_of(r, v, "name", NULL)))
         return -1;
     if (!d.name[0] || strchr(d.name, '='))
         return err_set(r->e, ERR_INVALID, "'%.60s' is not a name for a device", d.name);
@@ -235,7 +213,6 @@ int cdi_parse(struct str text, bool yaml, struct arena *a, struct cdi_spec *out,
 {
     struct reading r = { a, e };
     struct cdi_spec s = { 0 };
-    const char *version;
     if (text.n > CDI_TEXT_MAX)
         return err_set(e, ERR_TOO_LARGE, "the spec has %zu bytes; at most %u are allowed", text.n,
                        CDI_TEXT_MAX);
@@ -245,8 +222,7 @@ int cdi_parse(struct str text, bool yaml, struct arena *a, struct cdi_spec *out,
     const struct json *root = json_root(doc);
     if (!json_is_object(root))
         return err_set(e, ERR_INVALID, "is not an object with cdiVersion, kind and devices");
-    if (get_text(&r, root, "cdiVersion", NULL, &version) < 0 ||
-        get_text(&r, root, "kind", NULL, &s.kind) < 0)
+    if (!text_of(&r, root, "cdiVersion", NULL) || !(s.kind = text_of(&r, root, "kind", NULL)))
         return -1;
     const char *slash = strchr(s.kind, '/');
     if (!slash || slash == s.kind || !slash[1] || strchr(s.kind, '='))

@@ -42,16 +42,19 @@ static bool read_small(const char *root, const char *path, struct buf *out)
     return file_read(full, FILE_LIMIT, out, &ignored) == 0;
 }
 
-/* The number that a file begins with; false for "max", -1 and files that are not there. */
-static bool read_number(const char *root, const char *path, uint64_t *out)
+/* The word-th value of a file, from 0; false for "max", -1 and files that are not there. */
+static bool read_number(const char *root, const char *path, int word, uint64_t *out)
 {
     AUTO(buf_free) struct buf text = BUF(0);
     struct err ignored;
-    struct str rest, word;
+    struct str rest, value = STR("");
     if (!read_small(root, path, &text))
         return false;
     rest = buf_str(&text);
-    return str_next_word(&rest, &word) && parse_u64(word, UINT64_MAX, out, &ignored) == 0;
+    for (int i = 0; i <= word; i++)
+        if (!str_next_word(&rest, &value))
+            return false;
+    return parse_u64(value, UINT64_MAX, out, &ignored) == 0;
 }
 
 static enum cgroup_kind find_cgroup_kind(const char *root)
@@ -103,28 +106,15 @@ static void lower(uint64_t v, uint64_t *least)
 
 static void cpu_limit(const char *root, const char *dir, bool v2, uint64_t *least)
 {
-    AUTO(buf_free) struct buf text = BUF(0);
-    char path[PATH_BYTES];
-    struct str rest, word;
-    struct err ignored;
+    char quota_path[PATH_BYTES], period_path[PATH_BYTES];
     uint64_t quota, period;
-    snprintf(path, sizeof path, "%s/%s", dir, v2 ? "cpu.max" : "cpu.cfs_quota_us");
-    if (!read_number(root, path, &quota) || quota == 0)
+    /* v2 has "quota period" in one file. */
+    snprintf(quota_path, sizeof quota_path, "%s/%s", dir, v2 ? "cpu.max" : "cpu.cfs_quota_us");
+    snprintf(period_path, sizeof period_path, "%s/%s", dir, v2 ? "cpu.max" : "cpu.cfs_period_us");
+    if (!read_number(root, quota_path, 0, &quota) || quota == 0 || quota > UINT64_MAX / 1000 ||
+        !read_number(root, period_path, v2 ? 1 : 0, &period) || period == 0)
         return;
-    if (v2) { /* "quota period" */
-        if (!read_small(root, path, &text))
-            return;
-        rest = buf_str(&text);
-        if (!str_next_word(&rest, &word) || !str_next_word(&rest, &word) ||
-            parse_u64(word, UINT32_MAX, &period, &ignored) < 0)
-            return;
-    } else {
-        snprintf(path, sizeof path, "%s/cpu.cfs_period_us", dir);
-        if (!read_number(root, path, &period))
-            return;
-    }
-    if (period && quota <= UINT64_MAX / 1000)
-        lower(MAX(quota * 1000 / period, (uint64_t)1), least);
+    lower(MAX(quota * 1000 / period, (uint64_t)1), least);
 }
 
 static void mem_limit(const char *root, const char *dir, bool v2, uint64_t *least)
@@ -132,7 +122,7 @@ static void mem_limit(const char *root, const char *dir, bool v2, uint64_t *leas
     char path[PATH_BYTES];
     uint64_t bytes;
     snprintf(path, sizeof path, "%s/%s", dir, v2 ? "memory.max" : "memory.limit_in_bytes");
-    if (read_number(root, path, &bytes) && bytes)
+    if (read_number(root, path, 0, &bytes) && bytes)
         lower(bytes >> 20, least);
 }
 
