@@ -37,9 +37,10 @@ CREATE TABLE job_spec (
 ) STRICT;
 
 -- A list walks one range of ids each tenant and state.
-CREATE INDEX job_by_tenant ON job (tenant, state, id, state_ms);
+CREATE INDEX job_by_tenant ON job (tenant, state, id);
 CREATE INDEX job_by_user ON job (tenant, user, state, id);
 CREATE INDEX job_by_name ON job (tenant, name, state, id);
+CREATE INDEX job_by_end ON job (tenant, state_ms, state) WHERE state >= 8;
 CREATE INDEX job_by_array ON job (array_id, id) WHERE array_id > 0;
 CREATE INDEX job_living ON job (id) WHERE state < 8;
 
@@ -58,7 +59,8 @@ CREATE TABLE run (
     PRIMARY KEY (job, run)
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX run_by_end ON run (ended_ms);
+-- All that usage is counted from, so that a month of it is read in one go.
+CREATE INDEX run_by_end ON run (ended_ms, started_ms, tenant, user, model, gpu_milli, cpu_milli);
 
 -- A line's seq is its segment's number times 2^32, plus its place in it.
 CREATE TABLE journal_segment (

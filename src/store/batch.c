@@ -260,7 +260,7 @@ static void take(struct batch_cursor *c, void *out, size_t n)
 
 static struct field take_field(struct batch_cursor *c)
 {
-    struct field f = { .type = (enum field_type)*c->at++ };
+    struct field f = { .type = (enum field_type) * c->at++ };
     if (f.type == FIELD_INT) {
         take(c, &f.v, sizeof f.v);
         return f;
@@ -277,7 +277,7 @@ bool batch_next(struct batch_cursor *c, enum store_op *out_op, struct field out[
 {
     if (c->at == c->end)
         return false;
-    *out_op = (enum store_op)*c->at++;
+    *out_op = (enum store_op) * c->at++;
     *out_n = *c->at++;
     for (size_t i = 0; i < *out_n; i++)
         out[i] = take_field(c);

@@ -57,8 +57,8 @@ int migrate_check(sqlite3 *db, const char *path, struct err *e)
         return -1;
     bool empty = id == 0 && version == 0 && tables_n == 0;
     if (!empty && id != STORE_APPLICATION_ID) {
-        err_set(e, ERR_INVALID, "'%s' is the SQLite file of another program, not a Nightshift store",
-                path);
+        err_set(e, ERR_INVALID,
+                "'%s' is the SQLite file of another program, not a Nightshift store", path);
         return err_hint(e, "name another file, or move this one away");
     }
     if (version < 0 || version > (int64_t)migrations_n)

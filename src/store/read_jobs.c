@@ -1,7 +1,10 @@
 /* Lists of jobs.  job_count tells which tenants have jobs in which states; each such pair that is
- * asked for is one range of an index, walked from its newest id.  Once a page is full, what lies
- * below its last id is not looked at. */
+ * asked for is one range of an index, walked in pieces from its newest id.  Once a page is full,
+ * what lies below its last id is not looked at. */
 #include "store/read.h"
+
+#define PIECE_MIN 32u
+#define MANY 5000u /* ended jobs that are too many to put in order */
 
 _Static_assert(JOB_STATE_COUNT <= 32, "a filter has a bit for each state");
 
@@ -79,14 +82,26 @@ int store_job_get(struct store *s, const struct store_scope *who, uint64_t id, s
 
 /* ---- lists ---- */
 
-struct picked {
-    uint64_t *id; /* a page, newest first, and what was found after it was last put in order */
+struct range {
+    struct str tenant;
+    enum job_state state;
+    enum stmt by;
+    uint64_t before; /* goes on below this id; 0: it is at its end */
+};
+
+struct picking {
+    struct store *s;
+    const struct store_filter *f;
+    struct range *range;
+    size_t ranges, ranges_cap;
+    uint64_t *id; /* a page, newest first, and what was found since it was put in order */
     size_t n, cap, limit;
     uint64_t floor; /* ids up to this are not on the page */
 };
 
-static void picked_clear(struct picked *p)
+static void picking_clear(struct picking *p)
 {
+    free(p->range);
     free(p->id);
 }
 
@@ -96,7 +111,7 @@ static int newest_first(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-static void picked_settle(struct picked *p)
+static void settle(struct picking *p)
 {
     if (p->n == 0)
         return;
@@ -104,43 +119,6 @@ static void picked_settle(struct picked *p)
     p->n = MIN(p->n, p->limit);
     if (p->n == p->limit)
         p->floor = p->id[p->n - 1];
-}
-
-static enum stmt best_index(const struct store_filter *f)
-{
-    return f->array    ? ST_IDS_OF_ARRAY
-           : f->user.n ? ST_IDS_OF_USER
-           : f->name.n ? ST_IDS_OF_NAME
-                       : ST_IDS_OF_TENANT;
-}
-
-static int pick_range(struct store *s, const struct store_filter *f, struct str tenant,
-                      enum job_state state, struct picked *p, struct err *e)
-{
-    AUTO(row_end_p) sqlite3_stmt *q = row_query(s, best_index(f));
-    int parameters = sqlite3_bind_parameter_count(q);
-    row_bind_text(q, 1, tenant);
-    sqlite3_bind_int64(q, 2, state);
-    row_bind_u64(q, 3, p->floor);
-    row_bind_u64(q, 4, f->before ? f->before : INT64_MAX);
-    bool dated = f->ended_after_ms && job_state_ended(state);
-    sqlite3_bind_int64(q, 5, dated ? f->ended_after_ms : INT64_MIN);
-    row_bind_u64(q, 6, p->limit);
-    if (parameters > 6)
-        row_bind_text(q, 7, f->user);
-    if (parameters > 7)
-        row_bind_text(q, 8, f->name);
-    if (parameters > 8)
-        row_bind_u64(q, 9, f->array);
-    size_t before = p->n;
-    int got;
-    while ((got = row_next(s, q, e)) > 0) {
-        vec_grow(p->id, p->n, p->cap);
-        p->id[p->n++] = row_u64(q, 0);
-    }
-    if (p->n > before && p->n >= p->limit)
-        picked_settle(p);
-    return got;
 }
 
 static bool wanted(const struct store_scope *who, const struct store_filter *f, struct str tenant,
@@ -151,20 +129,94 @@ static bool wanted(const struct store_scope *who, const struct store_filter *f, 
            (!f->tenant.n || str_eq(f->tenant, tenant));
 }
 
-static int pick(struct store *s, const struct store_scope *who, const struct store_filter *f,
-                struct picked *p, struct err *e)
+static bool dated(const struct picking *p, const struct range *r)
 {
-    AUTO(row_end_p) sqlite3_stmt *counts = row_query(s, ST_COUNTS);
+    return p->f->ended_after_ms != 0 && job_state_ended(r->state);
+}
+
+/* Few that ended since are found by time and put in order; among many the newest ids come soon. */
+static int few_ended(struct picking *p, const struct range *r, struct err *e)
+{
+    AUTO(row_end_p) sqlite3_stmt *q = row_query(p->s, ST_MANY_ENDED);
+    row_bind_text(q, 1, r->tenant);
+    sqlite3_bind_int64(q, 2, p->f->ended_after_ms);
+    sqlite3_bind_int64(q, 3, MANY);
+    int got = row_next(p->s, q, e);
+    return got < 0 ? -1 : !got;
+}
+
+static int choose_index(struct picking *p, struct range *r, struct err *e)
+{
+    const struct store_filter *f = p->f;
+    r->by = f->array ? ST_IDS_OF_ARRAY : f->user.n ? ST_IDS_OF_USER : ST_IDS_OF_TENANT;
+    if (r->by == ST_IDS_OF_TENANT && f->name.n)
+        r->by = ST_IDS_OF_NAME;
+    int few = dated(p, r) ? few_ended(p, r, e) : 0;
+    if (few > 0)
+        r->by = ST_IDS_OF_ENDED;
+    return few < 0 ? -1 : 0;
+}
+
+static int find_ranges(struct picking *p, const struct store_scope *who, struct arena *a,
+                       struct err *e)
+{
+    AUTO(row_end_p) sqlite3_stmt *q = row_query(p->s, ST_COUNTS);
     int got;
-    while ((got = row_next(s, counts, e)) > 0) {
-        struct str tenant = row_text(counts, 0, NULL);
-        uint64_t state = row_u64(counts, 1);
-        if (wanted(who, f, tenant, state) &&
-            pick_range(s, f, tenant, (enum job_state)state, p, e) < 0)
+    while ((got = row_next(p->s, q, e)) > 0) {
+        if (!wanted(who, p->f, row_text(q, 0, NULL), row_u64(q, 1)))
+            continue;
+        vec_grow(p->range, p->ranges, p->ranges_cap);
+        struct range *r = &p->range[p->ranges++];
+        *r = (struct range){ .tenant = row_text(q, 0, a),
+                             .state = (enum job_state)row_u64(q, 1),
+                             .before = p->f->before ? p->f->before : INT64_MAX };
+        if (choose_index(p, r, e) < 0)
             return -1;
     }
-    picked_settle(p);
     return got;
+}
+
+/* The next `piece` ids of one range. */
+static int walk_range(struct picking *p, struct range *r, size_t piece, struct err *e)
+{
+    AUTO(row_end_p) sqlite3_stmt *q = row_query(p->s, r->by);
+    row_bind_text(q, 1, r->tenant);
+    sqlite3_bind_int64(q, 2, r->state);
+    row_bind_u64(q, 3, p->floor);
+    row_bind_u64(q, 4, r->before);
+    row_bind_u64(q, 5, piece);
+    row_bind_text(q, 6, p->f->user);
+    row_bind_text(q, 7, p->f->name);
+    row_bind_u64(q, 8, p->f->array);
+    sqlite3_bind_int64(q, 9, dated(p, r) ? p->f->ended_after_ms : 0);
+    size_t first = p->n;
+    int got;
+    while ((got = row_next(p->s, q, e)) > 0) {
+        vec_grow(p->id, p->n, p->cap);
+        p->id[p->n++] = row_u64(q, 0);
+    }
+    r->before = p->n - first == piece ? p->id[p->n - 1] : 0;
+    return got;
+}
+
+/* Round after round, until no range has anything left above the page's last id. */
+static int pick(struct picking *p, struct err *e)
+{
+    bool more = p->ranges > 0;
+    while (more) {
+        size_t share = 2 * p->limit / p->ranges;
+        size_t piece = p->ranges == 1 ? p->limit : MAX(share, (size_t)PIECE_MIN);
+        more = false;
+        for (size_t i = 0; i < p->ranges; i++) {
+            struct range *r = &p->range[i];
+            if (r->before > p->floor + 1 && walk_range(p, r, piece, e) < 0)
+                return -1;
+        }
+        settle(p);
+        for (size_t i = 0; i < p->ranges; i++)
+            more |= p->range[i].before > p->floor + 1;
+    }
+    return 0;
 }
 
 int store_jobs_list(struct store *s, const struct store_scope *who, const struct store_filter *f,
@@ -172,8 +224,8 @@ int store_jobs_list(struct store *s, const struct store_scope *who, const struct
 {
     AUTO(snapshot_end_p) struct store *held = snapshot_begin(s);
     uint32_t limit = f->limit == 0 || f->limit > PAGE_MAX ? PAGE_MAX : f->limit;
-    AUTO(picked_clear) struct picked p = { .limit = limit };
-    if (pick(held, who, f, &p, e) < 0)
+    AUTO(picking_clear) struct picking p = { .s = held, .f = f, .limit = limit };
+    if (find_ranges(&p, who, a, e) < 0 || pick(&p, e) < 0)
         return -1;
     struct store_jobs r = { arena_array(a, struct store_job, p.n), p.n };
     for (size_t i = 0; i < p.n; i++)

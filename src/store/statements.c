@@ -17,8 +17,8 @@ int statements_prepare(struct statements *st, sqlite3 *db, enum stmt_side side, 
     for (size_t i = 0; i < STMT_COUNT; i++) {
         if (table[i].side != side)
             continue;
-        int rc = sqlite3_prepare_v3(db, table[i].sql, -1, SQLITE_PREPARE_PERSISTENT, &st->of[i],
-                                    NULL);
+        int rc =
+            sqlite3_prepare_v3(db, table[i].sql, -1, SQLITE_PREPARE_PERSISTENT, &st->of[i], NULL);
         if (rc != SQLITE_OK)
             return db_fail(db, path, "read", e);
     }

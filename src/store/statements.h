@@ -19,6 +19,8 @@
 #define JOB_COLUMNS JOB_FIXED_COLUMNS ", " JOB_NOW_COLUMNS
 #define RUN_COLUMNS                                                                                \
     "job, run, tenant, user, node, model, gpu_milli, cpu_milli, mem_mib, started_ms, ended_ms"
+/* Ids between ?3 and ?4, the newest ?5; of ended jobs only those since ?9. */
+#define LIST_ORDER "AND id > ?3 AND id < ?4 AND (?9 = 0 OR state_ms > ?9) ORDER BY id DESC LIMIT ?5"
 #define SEGMENT_FIRST "(SELECT max(number) FROM journal_segment) * 4294967296"
 
 /* id, side, SQL */
@@ -76,18 +78,24 @@
       "FROM job INDEXED BY job_living WHERE state < 8 ORDER BY id")                                \
     X(COUNTS, R, "SELECT tenant, state, n FROM job_count WHERE n > 0 ORDER BY tenant, state")      \
     X(IDS_OF_TENANT, R,                                                                            \
-      "SELECT id FROM job INDEXED BY job_by_tenant WHERE tenant = ?1 AND state = ?2 "              \
-      "AND id > ?3 AND id < ?4 AND state_ms > ?5 ORDER BY id DESC LIMIT ?6")                       \
+      "SELECT id FROM job INDEXED BY job_by_tenant WHERE tenant = ?1 AND state = ?2 " LIST_ORDER)  \
     X(IDS_OF_USER, R,                                                                              \
-      "SELECT id FROM job INDEXED BY job_by_user WHERE tenant = ?1 AND user = ?7 AND state = ?2 "  \
-      "AND id > ?3 AND id < ?4 AND state_ms > ?5 AND ?8 IN ('', name) ORDER BY id DESC LIMIT ?6")  \
+      "SELECT id FROM job INDEXED BY job_by_user WHERE tenant = ?1 AND state = ?2 "                \
+      "AND user = ?6 AND (?7 = '' OR name = ?7) " LIST_ORDER)                                      \
     X(IDS_OF_NAME, R,                                                                              \
-      "SELECT id FROM job INDEXED BY job_by_name WHERE tenant = ?1 AND name = ?8 AND state = ?2 "  \
-      "AND id > ?3 AND id < ?4 AND state_ms > ?5 ORDER BY id DESC LIMIT ?6")                       \
+      "SELECT id FROM job INDEXED BY job_by_name WHERE tenant = ?1 AND state = ?2 "                \
+      "AND name = ?7 " LIST_ORDER)                                                                 \
     X(IDS_OF_ARRAY, R,                                                                             \
-      "SELECT id FROM job INDEXED BY job_by_array WHERE array_id = ?9 AND array_id > 0 "           \
-      "AND tenant = ?1 AND state = ?2 AND id > ?3 AND id < ?4 AND state_ms > ?5 "                  \
-      "AND ?7 IN ('', user) AND ?8 IN ('', name) ORDER BY id DESC LIMIT ?6")                       \
+      "SELECT id FROM job INDEXED BY job_by_array WHERE tenant = ?1 AND state = ?2 "               \
+      "AND array_id = ?8 AND array_id > 0 AND (?6 = '' OR user = ?6) "                             \
+      "AND (?7 = '' OR name = ?7) " LIST_ORDER)                                                    \
+    X(IDS_OF_ENDED, R,                                                                             \
+      "SELECT id FROM job INDEXED BY job_by_end WHERE tenant = ?1 AND state = ?2 AND state >= 8 "  \
+      "AND state_ms > ?9 AND (?6 = '' OR user = ?6) AND (?7 = '' OR name = ?7) "                   \
+      "AND (?8 = 0 OR array_id = ?8) " LIST_ORDER)                                                 \
+    X(MANY_ENDED, R,                                                                               \
+      "SELECT 1 FROM job INDEXED BY job_by_end WHERE tenant = ?1 AND state >= 8 "                  \
+      "AND state_ms > ?2 LIMIT 1 OFFSET ?3")                                                       \
     X(RUNS, R, "SELECT " RUN_COLUMNS " FROM run WHERE job = ?1 ORDER BY run")                      \
     X(USAGE, R,                                                                                    \
       "SELECT tenant, user, model, sum(part * gpu_milli / 1000), sum(part * cpu_milli / 1000), "   \
@@ -107,8 +115,7 @@
       "SELECT number FROM event INDEXED BY event_by_tenant "                                       \
       "WHERE tenant = ?1 AND number > ?2 AND number < ?3 ORDER BY number LIMIT ?4")                \
     X(EVENT, R, "SELECT number, job, t_ms, kind, tenant, body FROM event WHERE number = ?1")       \
-    X(ACCOUNTS, R,                                                                                 \
-      "SELECT name, home, uid, gid, ours, created_ms FROM account ORDER BY name")                  \
+    X(ACCOUNTS, R, "SELECT name, home, uid, gid, ours, created_ms FROM account ORDER BY name")     \
     X(TOKENS, R,                                                                                   \
       "SELECT hash, name, user, role, created_ms, expires_ms FROM token "                          \
       "ORDER BY user, name, created_ms")                                                           \

@@ -86,7 +86,8 @@ int store_flush(struct store *s, uint64_t wait_ms, struct err *e)
             break;
         worker_await(s->worker, (uint64_t)left_ns / 1000000 + 1);
     }
-    if (s->pending == 0)
+    s->gave_up = s->pending > 0;
+    if (!s->gave_up)
         return 0;
     err_set(e, ERR_UNAVAILABLE, "'%s' did not take %zu batches of changes in %llu ms", s->path,
             s->pending, (unsigned long long)wait_ms);
@@ -101,11 +102,9 @@ struct store *store_close(struct store *s)
 {
     if (!s)
         return NULL;
-    if (s->worker) {
-        struct err unwritten; /* whoever wants to know it flushes first */
-        if (store_flush(s, CLOSE_WAIT_MS, &unwritten) < 0)
-            s->failing = true;
-    }
+    struct err unwritten; /* whoever wants to know it flushes first, and is not waited for twice */
+    if (s->worker && !s->gave_up && store_flush(s, CLOSE_WAIT_MS, &unwritten) < 0)
+        s->gave_up = true;
     s->worker = worker_free(s->worker);
     while (s->batches) /* those nobody handed over */
         store_batch_free(s->batches);

@@ -23,7 +23,8 @@ struct store_batch;
 /* Makes or upgrades the file.  A store that a newer version wrote is refused, by both versions'
  * names; one that another process has open is refused too. */
 struct store *store_open(struct loop *l, const char *path, struct err *e);
-/* Commits what waits, as store_flush does, and lets go of it.  Not from a callback. */
+/* Commits what waits, for at most 5 s when the disk refuses (none after a store_flush that failed);
+ * what could not be written is gone and its callbacks never run.  Not from a callback. */
 struct store *store_close(struct store *s); /* NULL ok; returns NULL */
 void store_close_p(struct store **s);
 /* Blocks until everything is durable and its callbacks have run.  When the disk refuses for

@@ -93,5 +93,4 @@ static inline void storing_add(struct store_batch *b, const struct store_job *j)
     store_add_job(b, &j->fixed, &j->now);
 }
 
-
 #endif
