@@ -6,7 +6,7 @@
  * disk.  When the disk refuses (full, read-only, an error) the writer keeps the batch and tries again:
  * nothing that was handed over is dropped, and store_failing says why until it works again.
  * Reads use a connection of their own on the loop's thread and see what was committed.
- * This folder has the only SQL; the statements are one table in statements.c.
+ * This folder has the only SQL; the statements are one table in statements.h.
  */
 #ifndef NS_STORE_STORE_H
 #define NS_STORE_STORE_H
@@ -23,8 +23,13 @@ struct store_batch;
 /* Makes or upgrades the file.  A store that a newer version wrote is refused, by both versions'
  * names; one that another process has open is refused too. */
 struct store *store_open(struct loop *l, const char *path, struct err *e);
-struct store *store_close(struct store *s); /* commits what waits; NULL ok; returns NULL */
+/* Commits what waits, for at most 5 s when the disk refuses (none after a store_flush that failed);
+ * what could not be written is gone and its callbacks never run.  Not from a callback. */
+struct store *store_close(struct store *s); /* NULL ok; returns NULL */
 void store_close_p(struct store **s);
+/* Blocks until everything is durable and its callbacks have run.  When the disk refuses for
+ * wait_ms: ERR_UNAVAILABLE, which says why and how many batches wait still. */
+int store_flush(struct store *s, uint64_t wait_ms, struct err *e) MUST_USE;
 
 /* ---- writing ---- */
 
@@ -32,11 +37,17 @@ struct store_batch *store_batch_new(struct store *s);
 struct store_batch *store_batch_free(struct store_batch *b); /* thrown away: nothing happened */
 bool store_batch_empty(const struct store_batch *b);
 
-typedef void store_done_fn(void *ctx); /* it is durable */
+typedef void store_done_fn(void *ctx); /* it is durable; runs once, in order of the commits */
 void store_commit(struct store *s, struct store_batch *b, store_done_fn *fn,
                   void *ctx);                               /* takes b */
 size_t store_pending(const struct store *s);                /* batches that are not durable yet */
 bool store_failing(const struct store *s, struct err *out); /* out may be NULL */
+
+struct store_stats {
+    uint64_t batches, rows, transactions; /* durable */
+    uint64_t refused;                     /* times the disk did not take a transaction */
+};
+void store_stats(const struct store *s, struct store_stats *out);
 
 /* What of a job never changes. */
 struct store_job_fixed {
@@ -89,10 +100,11 @@ void store_add_journal(struct store_batch *b, int64_t t_ms, struct str line);
 void store_new_segment(struct store_batch *b, int64_t t_ms,
                        uint32_t keep); /* keeps that many old ones */
 
-/* Public events, numbered without gaps: what /v1/events sends.  Returns the number. */
+/* Public events, numbered without gaps: what /v1/events sends.  Returns the number.  A batch that is
+ * thrown away gives its numbers back, so throw away the one that took numbers last. */
 uint64_t store_add_event(struct store_batch *b, int64_t t_ms, const char *kind, struct str tenant,
                          uint64_t job, struct str body);
-void store_prune_events(struct store_batch *b, uint64_t keep_last);
+void store_prune_events(struct store_batch *b, uint64_t keep_last); /* at least one is kept */
 
 struct store_account {
     struct str name, home;
@@ -111,7 +123,8 @@ struct store_token {
 void store_put_token(struct store_batch *b, const struct store_token *t);
 void store_delete_token(struct store_batch *b, const uint8_t hash[static 32]);
 
-/* A submit that was answered and is asked again under the same key gets the same answer. */
+/* A submit that was answered and is asked again under the same key gets the same answer: the first
+ * one put stays. */
 void store_put_answer(struct store_batch *b, struct str user, struct str key, int64_t t_ms,
                       struct str body);
 void store_prune_answers(struct store_batch *b, int64_t before_ms);
@@ -130,25 +143,37 @@ struct store_scope {
 int store_job_get(struct store *s, const struct store_scope *who, uint64_t id, struct arena *a,
                   struct store_job *out, struct err *e) MUST_USE; /* ERR_NOT_FOUND when unseen */
 
+struct store_runs {
+    struct store_run *v;
+    size_t n;
+};
+int store_job_runs(struct store *s, const struct store_scope *who, uint64_t job, struct arena *a,
+                   struct store_runs *out, struct err *e) MUST_USE; /* in order; unseen: none */
+
 struct store_filter {
     uint32_t states;               /* bits 1 << enum job_state; 0: all */
     struct str user, tenant, name; /* empty: any */
     uint64_t array;                /* 0: any */
     uint64_t before;               /* ids below this; 0: from the newest */
     int64_t ended_after_ms;        /* 0: any; living jobs always pass */
-    uint32_t limit;                /* at most 1,000 */
+    uint32_t limit;                /* 0 and above 1,000 mean 1,000 */
+};
+struct store_jobs {
+    struct store_job *v; /* newest first, without their specs */
+    size_t n;
 };
 int store_jobs_list(struct store *s, const struct store_scope *who, const struct store_filter *f,
-                    struct arena *a, struct store_job **out, size_t *out_n, struct err *e) MUST_USE;
+                    struct arena *a, struct store_jobs *out, struct err *e) MUST_USE;
 /* How many jobs are in each state, in scope. */
 int store_jobs_count(struct store *s, const struct store_scope *who, uint64_t out[JOB_STATE_COUNT],
                      struct err *e) MUST_USE;
 
-/* Every job that has not ended, in order of ids; for start-up.  The row lives for the call. */
+/* Every job that has not ended, in order of ids, with its spec; for start-up.  The row lives for
+ * the call. */
 typedef int store_job_fn(void *ctx, const struct store_job *j, struct err *e);
 int store_living_jobs(struct store *s, store_job_fn *fn, void *ctx, struct err *e) MUST_USE;
 
-/* The lines of the last segment, in order; a -1 from fn ends it. */
+/* The lines of the last segment, in order; a -1 from fn ends it.  fn may read, but not the same. */
 typedef int store_line_fn(void *ctx, int64_t t_ms, struct str line, struct err *e);
 int store_journal(struct store *s, store_line_fn *fn, void *ctx, struct err *e) MUST_USE;
 int store_journal_all(struct store *s, store_line_fn *fn, void *ctx, struct err *e)
@@ -160,8 +185,18 @@ struct store_event {
     int64_t t_ms;
     struct str kind, tenant, body;
 };
-int store_events_after(struct store *s, const struct store_scope *who, uint64_t after,
-                       uint32_t limit, struct arena *a, struct store_event **out, size_t *out_n,
+struct store_events {
+    struct store_event *v;
+    size_t n;
+};
+/* Shows a number only when all below it are durable, so a reader that goes on from the last one it
+ * saw misses none. */
+struct store_after {
+    uint64_t number;
+    uint32_t limit; /* 0 and above 1,000 mean 1,000 */
+};
+int store_events_after(struct store *s, const struct store_scope *who,
+                       const struct store_after *after, struct arena *a, struct store_events *out,
                        struct err *e) MUST_USE;
 uint64_t store_last_event(const struct store *s); /* also uncommitted ones */
 
@@ -169,9 +204,16 @@ struct store_usage {
     struct str tenant, user, model;
     uint64_t gpu_ms, cpu_ms, runs; /* gpu_ms: GPUs x time, of the part inside [from, to) */
 };
-int store_usage(struct store *s, const struct store_scope *who, int64_t from_ms, int64_t to_ms,
-                int64_t now_ms, struct arena *a, struct store_usage **out, size_t *out_n,
-                struct err *e) MUST_USE; /* one row each tenant, user, model; ordered */
+struct store_usages {
+    struct store_usage *v; /* one each tenant, user, model; ordered */
+    size_t n;
+};
+struct store_span {
+    int64_t from_ms, to_ms;
+    int64_t now_ms; /* where a run that goes on is cut */
+};
+int store_usage(struct store *s, const struct store_scope *who, const struct store_span *span,
+                struct arena *a, struct store_usages *out, struct err *e) MUST_USE;
 
 int store_accounts(struct store *s, struct arena *a, struct store_account **out, size_t *out_n,
                    struct err *e) MUST_USE;

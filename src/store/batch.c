@@ -1,0 +1,285 @@
+#include "store/batch.h"
+
+#include "store/inside.h"
+
+#define FIRST_BYTES 512u
+
+struct store_batch *store_batch_new(struct store *s)
+{
+    struct store_batch *b = xcalloc(1, sizeof *b);
+    b->store = s;
+    b->next = s->batches;
+    if (b->next)
+        b->next->prev = b;
+    s->batches = b;
+    return b;
+}
+
+void batch_release(struct store_batch *b)
+{
+    *(b->prev ? &b->prev->next : &b->store->batches) = b->next;
+    if (b->next)
+        b->next->prev = b->prev;
+    free(b->p);
+    free(b);
+}
+
+struct store_batch *store_batch_free(struct store_batch *b)
+{
+    if (!b)
+        return NULL;
+    struct store *s = b->store;
+    if (b->events && b->first_event + b->events - 1 == s->last_event)
+        s->last_event = b->first_event - 1;
+    s->journal_lines -= (uint64_t)b->journal_change;
+    batch_release(b);
+    return NULL;
+}
+
+bool store_batch_empty(const struct store_batch *b)
+{
+    return b->rows == 0;
+}
+
+/* ---- recording ---- */
+
+static void *reserve(struct store_batch *b, size_t more)
+{
+    if (more > b->cap - b->n) {
+        size_t twice = b->cap ? b->cap * 2 : FIRST_BYTES;
+        b->cap = MAX(twice, b->n + more);
+        b->p = xrealloc(b->p, b->cap, 1);
+    }
+    void *at = b->p + b->n;
+    b->n += more;
+    return at;
+}
+
+static void put_byte(struct store_batch *b, unsigned v)
+{
+    *(uint8_t *)reserve(b, 1) = (uint8_t)v;
+}
+
+static void op(struct store_batch *b, enum store_op kind, unsigned fields)
+{
+    put_byte(b, kind);
+    put_byte(b, fields);
+    b->rows++;
+}
+
+static void put_int(struct store_batch *b, int64_t v)
+{
+    put_byte(b, FIELD_INT);
+    memcpy(reserve(b, sizeof v), &v, sizeof v);
+}
+
+static void put_u64(struct store_batch *b, uint64_t v)
+{
+    put_int(b, (int64_t)v);
+}
+
+static void put_bytes(struct store_batch *b, enum field_type type, const void *p, size_t n)
+{
+    if (n > UINT32_MAX) /* inputs are bounded long before */
+        abort();
+    uint32_t size = (uint32_t)n;
+    put_byte(b, type);
+    memcpy(reserve(b, sizeof size), &size, sizeof size);
+    if (n)
+        memcpy(reserve(b, n), p, n);
+}
+
+static void put_text(struct store_batch *b, struct str s)
+{
+    put_bytes(b, FIELD_TEXT, s.p, s.n);
+}
+
+/* The twelve fields of JOB_NOW_COLUMNS. */
+static void put_now(struct store_batch *b, const struct store_job_now *n)
+{
+    put_int(b, n->state);
+    put_int(b, n->priority);
+    put_int(b, n->state_ms);
+    put_int(b, n->started_ms);
+    put_int(b, n->ended_ms);
+    put_int(b, n->run);
+    put_int(b, n->exit_code);
+    put_int(b, n->exit_signal);
+    put_text(b, n->end);
+    put_text(b, n->message);
+    put_text(b, n->where);
+    put_int(b, n->ran_ms);
+}
+
+void store_add_job(struct store_batch *b, const struct store_job_fixed *f,
+                   const struct store_job_now *n)
+{
+    op(b, OP_ADD_JOB, 23);
+    put_u64(b, f->id);
+    put_text(b, f->spec);
+    put_text(b, f->tenant);
+    put_text(b, f->user);
+    put_text(b, f->name);
+    put_int(b, f->uid);
+    put_int(b, f->submitted_ms);
+    put_int(b, f->replicas);
+    put_u64(b, f->gpu_milli);
+    put_u64(b, f->array);
+    put_int(b, f->array_index);
+    put_now(b, n);
+    b->store->last_job = MAX(b->store->last_job, f->id);
+}
+
+void store_set_job(struct store_batch *b, uint64_t id, const struct store_job_now *n)
+{
+    op(b, OP_SET_JOB, 13);
+    put_u64(b, id);
+    put_now(b, n);
+}
+
+void store_put_run(struct store_batch *b, const struct store_run *r)
+{
+    op(b, OP_PUT_RUN, 11);
+    put_u64(b, r->job);
+    put_int(b, r->run);
+    put_text(b, r->tenant);
+    put_text(b, r->user);
+    put_text(b, r->node);
+    put_text(b, r->model);
+    put_u64(b, r->gpu_milli);
+    put_u64(b, r->cpu_milli);
+    put_u64(b, r->mem_mib);
+    put_int(b, r->started_ms);
+    put_int(b, r->ended_ms);
+}
+
+static void count_lines(struct store_batch *b, uint64_t lines)
+{
+    b->journal_change += (int64_t)(lines - b->store->journal_lines);
+    b->store->journal_lines = lines;
+}
+
+void store_add_journal(struct store_batch *b, int64_t t_ms, struct str line)
+{
+    op(b, OP_ADD_JOURNAL, 2);
+    put_int(b, t_ms);
+    put_text(b, line);
+    count_lines(b, b->store->journal_lines + 1);
+}
+
+void store_new_segment(struct store_batch *b, int64_t t_ms, uint32_t keep)
+{
+    op(b, OP_NEW_SEGMENT, 2);
+    put_int(b, t_ms);
+    put_int(b, keep);
+    count_lines(b, 0);
+}
+
+uint64_t store_add_event(struct store_batch *b, int64_t t_ms, const char *kind, struct str tenant,
+                         uint64_t job, struct str body)
+{
+    uint64_t number = ++b->store->last_event;
+    op(b, OP_ADD_EVENT, 6);
+    put_u64(b, number);
+    put_int(b, t_ms);
+    put_text(b, str_of(kind));
+    put_text(b, tenant);
+    put_u64(b, job);
+    put_text(b, body);
+    if (b->events++ == 0)
+        b->first_event = number;
+    return number;
+}
+
+void store_prune_events(struct store_batch *b, uint64_t keep_last)
+{
+    /* The last one stays: the numbers go on from it after a restart. */
+    uint64_t keep = keep_last ? keep_last : 1;
+    op(b, OP_PRUNE_EVENTS, 1);
+    put_u64(b, MIN(keep, (uint64_t)INT64_MAX));
+}
+
+void store_put_account(struct store_batch *b, const struct store_account *a)
+{
+    op(b, OP_PUT_ACCOUNT, 6);
+    put_text(b, a->name);
+    put_text(b, a->home);
+    put_int(b, a->uid);
+    put_int(b, a->gid);
+    put_int(b, a->ours);
+    put_int(b, a->created_ms);
+}
+
+void store_put_token(struct store_batch *b, const struct store_token *t)
+{
+    op(b, OP_PUT_TOKEN, 6);
+    put_bytes(b, FIELD_BLOB, t->hash, sizeof t->hash);
+    put_text(b, t->name);
+    put_text(b, t->user);
+    put_int(b, t->role);
+    put_int(b, t->created_ms);
+    put_int(b, t->expires_ms);
+}
+
+void store_delete_token(struct store_batch *b, const uint8_t hash[static 32])
+{
+    op(b, OP_DELETE_TOKEN, 1);
+    put_bytes(b, FIELD_BLOB, hash, 32);
+}
+
+void store_put_answer(struct store_batch *b, struct str user, struct str key, int64_t t_ms,
+                      struct str body)
+{
+    op(b, OP_PUT_ANSWER, 4);
+    put_text(b, user);
+    put_text(b, key);
+    put_int(b, t_ms);
+    put_text(b, body);
+}
+
+void store_prune_answers(struct store_batch *b, int64_t before_ms)
+{
+    op(b, OP_PRUNE_ANSWERS, 1);
+    put_int(b, before_ms);
+}
+
+void store_set_meta(struct store_batch *b, const char *key, struct str value)
+{
+    op(b, OP_SET_META, 2);
+    put_text(b, str_of(key));
+    put_text(b, value);
+}
+
+/* ---- reading it back ---- */
+
+static void take(struct batch_cursor *c, void *out, size_t n)
+{
+    memcpy(out, c->at, n);
+    c->at += n;
+}
+
+static struct field take_field(struct batch_cursor *c)
+{
+    struct field f = { .type = (enum field_type) * c->at++ };
+    if (f.type == FIELD_INT) {
+        take(c, &f.v, sizeof f.v);
+        return f;
+    }
+    uint32_t n;
+    take(c, &n, sizeof n);
+    f.s = (struct str){ (const char *)c->at, n };
+    c->at += n;
+    return f;
+}
+
+bool batch_next(struct batch_cursor *c, enum store_op *out_op, struct field out[OP_FIELDS_MAX],
+                size_t *out_n)
+{
+    if (c->at == c->end)
+        return false;
+    *out_op = (enum store_op) * c->at++;
+    *out_n = *c->at++;
+    for (size_t i = 0; i < *out_n; i++)
+        out[i] = take_field(c);
+    return true;
+}

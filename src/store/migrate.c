@@ -1,0 +1,93 @@
+#include "store/migrate.h"
+
+#include <stdio.h>
+
+#include "base/str.h"
+#include "core/job.h"
+#include "core/types.h"
+#include "store/db.h"
+
+/* The numbers lie in files: another order of the enums needs a migration. */
+_Static_assert(JOB_HELD == 0 && JOB_STOPPING == 7 && JOB_SUCCEEDED == 8 && JOB_CANCELLED == 10,
+               "job states are stored by number");
+_Static_assert(PRIO_LOW == 0 && PRIO_URGENT == 3, "priorities are stored by number");
+
+static const char tables[] =
+#include "0001-tables.sql.inc"
+    ;
+static const char counts[] =
+#include "0002-counts.sql.inc"
+    ;
+
+const struct migration migrations[] = {
+    { 1, "tables", tables },
+    { 2, "counts", counts },
+};
+const size_t migrations_n = ARRAY_LEN(migrations);
+
+/* Who wrote it last, where the table that says so can be read. */
+static void written_by(sqlite3 *db, char *out, size_t size)
+{
+    sqlite3_stmt *q = NULL;
+    snprintf(out, size, "a newer nightshiftd");
+    if (sqlite3_prepare_v2(db, "SELECT value FROM meta WHERE key = 'program'", -1, &q, NULL) ==
+            SQLITE_OK &&
+        sqlite3_step(q) == SQLITE_ROW)
+        snprintf(out, size, "nightshiftd %s", (const char *)sqlite3_column_text(q, 0));
+    sqlite3_finalize(q);
+}
+
+static int too_new(sqlite3 *db, const char *path, int64_t version, struct err *e)
+{
+    char by[80];
+    written_by(db, by, sizeof by);
+    err_set(e, ERR_CONFLICT,
+            "the store '%s' has format %lld, of %s; this is nightshiftd %s, which knows formats up "
+            "to %zu",
+            path, (long long)version, by, NS_VERSION, migrations_n);
+    return err_hint(e, "start the newer nightshiftd, or use a copy from before the upgrade");
+}
+
+int migrate_check(sqlite3 *db, const char *path, struct err *e)
+{
+    int64_t id, version, tables_n;
+    if (db_number(db, path, "PRAGMA application_id", &id, e) < 0 ||
+        db_number(db, path, "PRAGMA user_version", &version, e) < 0 ||
+        db_number(db, path, "SELECT count(*) FROM sqlite_schema", &tables_n, e) < 0)
+        return -1;
+    bool empty = id == 0 && version == 0 && tables_n == 0;
+    if (!empty && id != STORE_APPLICATION_ID) {
+        err_set(e, ERR_INVALID,
+                "'%s' is the SQLite file of another program, not a Nightshift store", path);
+        return err_hint(e, "name another file, or move this one away");
+    }
+    if (version < 0 || version > (int64_t)migrations_n)
+        return too_new(db, path, version, e);
+    return 0;
+}
+
+static int step_run(sqlite3 *db, const char *path, const struct migration *m, struct err *e)
+{
+    char number[160];
+    snprintf(number, sizeof number,
+             "PRAGMA user_version = %d; PRAGMA application_id = %d;"
+             "INSERT OR REPLACE INTO meta (key, value) VALUES ('program', '%s'); COMMIT;",
+             m->number, STORE_APPLICATION_ID, NS_VERSION);
+    if (db_exec(db, path, "BEGIN IMMEDIATE", e) == 0 && db_exec(db, path, m->sql, e) == 0 &&
+        db_exec(db, path, number, e) == 0)
+        return 0;
+    if (!sqlite3_get_autocommit(db))
+        sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+    return err_wrap(e, "bringing the store to format %d (%s)", m->number, m->name);
+}
+
+int migrate_up(sqlite3 *db, const char *path, struct err *e)
+{
+    int64_t version;
+    if (db_number(db, path, "PRAGMA user_version", &version, e) < 0)
+        return -1;
+    for (size_t i = (size_t)version; i < migrations_n; i++)
+        if (step_run(db, path, &migrations[i], e) < 0)
+            return -1;
+    return 0;
+}

@@ -1,0 +1,145 @@
+/* statements - every SQL statement of the product, prepared once at open.
+ *
+ * W statements run on the writer thread's connection, with the fields of an operation (batch.c) as
+ * ?1, ?2 …; R statements on the loop's.  INDEXED BY makes a lost index an error at open, and not a
+ * list that has become slow.
+ */
+#ifndef NS_STORE_STATEMENTS_H
+#define NS_STORE_STATEMENTS_H
+
+#include <sqlite3.h>
+
+#include "base/err.h"
+
+#define JOB_FIXED_COLUMNS                                                                          \
+    "id, tenant, user, name, uid, submitted_ms, replicas, gpu_milli, array_id, array_index"
+#define JOB_NOW_COLUMNS                                                                            \
+    "state, priority, state_ms, started_ms, ended_ms, run, exit_code, exit_signal, ended_as, "     \
+    "message, place, ran_ms"
+#define JOB_COLUMNS JOB_FIXED_COLUMNS ", " JOB_NOW_COLUMNS
+#define RUN_COLUMNS                                                                                \
+    "job, run, tenant, user, node, model, gpu_milli, cpu_milli, mem_mib, started_ms, ended_ms"
+/* Ids between ?3 and ?4, the newest ?5; of ended jobs only those since ?9. */
+#define LIST_ORDER "AND id > ?3 AND id < ?4 AND (?9 = 0 OR state_ms > ?9) ORDER BY id DESC LIMIT ?5"
+#define SEGMENT_FIRST "(SELECT max(number) FROM journal_segment) * 4294967296"
+
+/* id, side, SQL */
+#define STATEMENTS(X)                                                                              \
+    X(BEGIN, W, "BEGIN IMMEDIATE")                                                                 \
+    X(COMMIT, W, "COMMIT")                                                                         \
+    X(ROLLBACK, W, "ROLLBACK")                                                                     \
+    X(ADD_JOB, W,                                                                                  \
+      "INSERT INTO job (" JOB_COLUMNS ") VALUES (?1, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, "       \
+      "?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23)")                               \
+    X(ADD_SPEC, W, "INSERT INTO job_spec (job, spec) VALUES (?1, ?2)")                             \
+    X(SET_JOB, W,                                                                                  \
+      "UPDATE job SET (" JOB_NOW_COLUMNS ") = (?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, "    \
+      "?13) WHERE id = ?1")                                                                        \
+    X(PUT_RUN, W,                                                                                  \
+      "INSERT OR REPLACE INTO run (" RUN_COLUMNS ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, "  \
+      "?10, ?11)")                                                                                 \
+    X(ADD_JOURNAL, W,                                                                              \
+      "INSERT INTO journal (seq, t_ms, line) VALUES (max(" SEGMENT_FIRST                           \
+      ", coalesce((SELECT max(seq) FROM journal), 0) + 1), ?1, ?2)")                               \
+    X(ADD_SEGMENT, W, "INSERT INTO journal_segment (t_ms) VALUES (?1)")                            \
+    X(PRUNE_SEGMENTS, W,                                                                           \
+      "DELETE FROM journal_segment "                                                               \
+      "WHERE number < (SELECT max(number) FROM journal_segment) - ?2")                             \
+    X(PRUNE_JOURNAL, W,                                                                            \
+      "DELETE FROM journal "                                                                       \
+      "WHERE seq < (SELECT min(number) FROM journal_segment) * 4294967296")                        \
+    X(ADD_EVENT, W,                                                                                \
+      "INSERT INTO event (number, t_ms, kind, tenant, job, body) "                                 \
+      "VALUES (?1, ?2, ?3, ?4, ?5, ?6)")                                                           \
+    X(PRUNE_EVENTS, W, "DELETE FROM event WHERE number <= (SELECT max(number) FROM event) - ?1")   \
+    X(PUT_ACCOUNT, W,                                                                              \
+      "INSERT OR REPLACE INTO account (name, home, uid, gid, ours, created_ms) "                   \
+      "VALUES (?1, ?2, ?3, ?4, ?5, ?6)")                                                           \
+    X(PUT_TOKEN, W,                                                                                \
+      "INSERT OR REPLACE INTO token (hash, name, user, role, created_ms, expires_ms) "             \
+      "VALUES (?1, ?2, ?3, ?4, ?5, ?6)")                                                           \
+    X(DELETE_TOKEN, W, "DELETE FROM token WHERE hash = ?1")                                        \
+    X(PUT_ANSWER, W,                                                                               \
+      "INSERT OR IGNORE INTO answer (user, key, t_ms, body) VALUES (?1, ?2, ?3, ?4)")              \
+    X(PRUNE_ANSWERS, W, "DELETE FROM answer WHERE t_ms < ?1")                                      \
+    X(SET_META, W, "INSERT OR REPLACE INTO meta (key, value) VALUES (?1, ?2)")                     \
+                                                                                                   \
+    X(SNAPSHOT, R, "BEGIN")                                                                        \
+    X(SNAPSHOT_END, R, "COMMIT")                                                                   \
+    X(LAST_JOB, R, "SELECT coalesce(max(id), 0) FROM job")                                         \
+    X(LAST_EVENT, R, "SELECT coalesce(max(number), 0) FROM event")                                 \
+    X(JOURNAL_LINES, R,                                                                            \
+      "SELECT coalesce(max(seq) - " SEGMENT_FIRST " + 1, 0) FROM journal "                         \
+      "WHERE seq >= " SEGMENT_FIRST)                                                               \
+    X(JOB, R, "SELECT " JOB_COLUMNS " FROM job WHERE id = ?1")                                     \
+    X(SPEC, R, "SELECT spec FROM job_spec WHERE job = ?1")                                         \
+    X(LIVING, R,                                                                                   \
+      "SELECT " JOB_COLUMNS ", (SELECT spec FROM job_spec WHERE job = id) "                        \
+      "FROM job INDEXED BY job_living WHERE state < 8 ORDER BY id")                                \
+    X(COUNTS, R, "SELECT tenant, state, n FROM job_count WHERE n > 0 ORDER BY tenant, state")      \
+    X(IDS_OF_TENANT, R,                                                                            \
+      "SELECT id FROM job INDEXED BY job_by_tenant WHERE tenant = ?1 AND state = ?2 " LIST_ORDER)  \
+    X(IDS_OF_USER, R,                                                                              \
+      "SELECT id FROM job INDEXED BY job_by_user WHERE tenant = ?1 AND state = ?2 "                \
+      "AND user = ?6 AND (?7 = '' OR name = ?7) " LIST_ORDER)                                      \
+    X(IDS_OF_NAME, R,                                                                              \
+      "SELECT id FROM job INDEXED BY job_by_name WHERE tenant = ?1 AND state = ?2 "                \
+      "AND name = ?7 " LIST_ORDER)                                                                 \
+    X(IDS_OF_ARRAY, R,                                                                             \
+      "SELECT id FROM job INDEXED BY job_by_array WHERE tenant = ?1 AND state = ?2 "               \
+      "AND array_id = ?8 AND array_id > 0 AND (?6 = '' OR user = ?6) "                             \
+      "AND (?7 = '' OR name = ?7) " LIST_ORDER)                                                    \
+    X(IDS_OF_ENDED, R,                                                                             \
+      "SELECT id FROM job INDEXED BY job_by_end WHERE tenant = ?1 AND state = ?2 AND state >= 8 "  \
+      "AND state_ms > ?9 AND (?6 = '' OR user = ?6) AND (?7 = '' OR name = ?7) "                   \
+      "AND (?8 = 0 OR array_id = ?8) " LIST_ORDER)                                                 \
+    X(MANY_ENDED, R,                                                                               \
+      "SELECT 1 FROM job INDEXED BY job_by_end WHERE tenant = ?1 AND state >= 8 "                  \
+      "AND state_ms > ?2 LIMIT 1 OFFSET ?3")                                                       \
+    X(RUNS, R, "SELECT " RUN_COLUMNS " FROM run WHERE job = ?1 ORDER BY run")                      \
+    X(USAGE, R,                                                                                    \
+      "SELECT tenant, user, model, sum(part * gpu_milli / 1000), sum(part * cpu_milli / 1000), "   \
+      "count(*) FROM (SELECT tenant, user, model, gpu_milli, cpu_milli, "                          \
+      "max(0, min(ended_ms, ?2) - max(started_ms, ?1)) AS part FROM run "                          \
+      "WHERE ended_ms > ?1 AND started_ms < ?2 "                                                   \
+      "UNION ALL SELECT tenant, user, model, gpu_milli, cpu_milli, "                               \
+      "max(0, min(?3, ?2) - max(started_ms, ?1)) FROM run "                                        \
+      "WHERE ended_ms = 0 AND started_ms < ?2 AND ?3 > ?1) "                                       \
+      "GROUP BY tenant, user, model ORDER BY tenant, user, model")                                 \
+    X(JOURNAL, R,                                                                                  \
+      "SELECT seq, t_ms, line FROM journal WHERE seq >= " SEGMENT_FIRST " ORDER BY seq")           \
+    X(JOURNAL_ALL, R, "SELECT seq, t_ms, line FROM journal ORDER BY seq")                          \
+    X(EVENTS, R,                                                                                   \
+      "SELECT number FROM event WHERE number > ?2 AND number < ?3 ORDER BY number LIMIT ?4")       \
+    X(EVENTS_OF_TENANT, R,                                                                         \
+      "SELECT number FROM event INDEXED BY event_by_tenant "                                       \
+      "WHERE tenant = ?1 AND number > ?2 AND number < ?3 ORDER BY number LIMIT ?4")                \
+    X(EVENT, R, "SELECT number, job, t_ms, kind, tenant, body FROM event WHERE number = ?1")       \
+    X(ACCOUNTS, R, "SELECT name, home, uid, gid, ours, created_ms FROM account ORDER BY name")     \
+    X(TOKENS, R,                                                                                   \
+      "SELECT hash, name, user, role, created_ms, expires_ms FROM token "                          \
+      "ORDER BY user, name, created_ms")                                                           \
+    X(ANSWER, R, "SELECT body FROM answer WHERE user = ?1 AND key = ?2")                           \
+    X(META, R, "SELECT value FROM meta WHERE key = ?1")
+
+enum stmt {
+#define X(id, side, sql) ST_##id,
+    STATEMENTS(X)
+#undef X
+    STMT_COUNT
+};
+
+enum stmt_side {
+    STMT_R,
+    STMT_W
+};
+
+struct statements {
+    sqlite3_stmt *of[STMT_COUNT]; /* NULL: of the other side */
+};
+
+int statements_prepare(struct statements *st, sqlite3 *db, enum stmt_side side, const char *path,
+                       struct err *e) MUST_USE;
+void statements_clear(struct statements *st);
+
+#endif

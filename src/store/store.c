@@ -1,0 +1,167 @@
+#include "store/store.h"
+
+#include "store/inside.h"
+#include "store/migrate.h"
+#include "store/read.h"
+#include "sys/clock.h"
+#include "sys/failpoint.h"
+#include "sys/file.h"
+
+#define CLOSE_WAIT_MS 5000u
+
+/* ---- what the writer hands back ---- */
+
+static void batch_done(struct store *s, struct store_batch *b)
+{
+    store_done_fn *fn = b->durable ? b->fn : NULL;
+    void *ctx = b->ctx;
+    s->pending--;
+    if (b->durable) {
+        s->failing = false;
+        s->stats.batches++;
+        s->stats.rows += b->rows;
+        s->stats.transactions += b->ends_group;
+    }
+    batch_release(b);
+    fail_point("store.before_callback");
+    if (fn)
+        fn(ctx);
+}
+
+static void on_back(void *ctx, struct worker_item *item)
+{
+    struct store *s = ctx;
+    struct parcel *p = (struct parcel *)item;
+    switch (p->kind) {
+    case PARCEL_BATCH: batch_done(s, (struct store_batch *)p); return;
+    case PARCEL_REFUSAL:
+        s->failing = true;
+        s->why = ((struct refusal *)p)->why;
+        s->stats.refused++;
+        free(p);
+        return;
+    }
+}
+
+/* ---- life ---- */
+
+static int open_reader(struct store *s, struct err *e)
+{
+    s->db = db_open(s->path, e);
+    if (!s->db || db_make_reader(s->db, s->path, e) < 0)
+        return -1;
+    return statements_prepare(&s->st, s->db, STMT_R, s->path, e);
+}
+
+static int open_writer(struct store *s, struct err *e)
+{
+    AUTO(db_close_p) sqlite3 *db = db_open(s->path, e);
+    if (!db || migrate_check(db, s->path, e) < 0 || db_make_writer(db, s->path, e) < 0 ||
+        migrate_up(db, s->path, e) < 0)
+        return -1;
+    s->writer = writer_new(TAKE(db), s->path, e);
+    return s->writer ? 0 : -1;
+}
+
+struct store *store_open(struct loop *l, const char *path, struct err *e)
+{
+    AUTO(store_close_p) struct store *s = xcalloc(1, sizeof *s);
+    s->path = xstrdup(path);
+    s->lock = db_claim(path, e);
+    if (s->lock < 0 || open_writer(s, e) < 0 || open_reader(s, e) < 0 ||
+        read_number(s, ST_LAST_JOB, &s->last_job, e) < 0 ||
+        read_number(s, ST_LAST_EVENT, &s->last_event, e) < 0 ||
+        read_number(s, ST_JOURNAL_LINES, &s->journal_lines, e) < 0)
+        return NULL;
+    s->worker = worker_new(l, writer_run, s->writer, on_back, s);
+    return TAKE(s);
+}
+
+int store_flush(struct store *s, uint64_t wait_ms, struct err *e)
+{
+    int64_t until_ns = clock_mono_ns() + (int64_t)wait_ms * 1000000;
+    while (s->pending > 0) {
+        int64_t left_ns = until_ns - clock_mono_ns();
+        if (left_ns <= 0)
+            break;
+        worker_await(s->worker, (uint64_t)left_ns / 1000000 + 1);
+    }
+    s->gave_up = s->pending > 0;
+    if (!s->gave_up)
+        return 0;
+    err_set(e, ERR_UNAVAILABLE, "'%s' did not take %zu batches of changes in %llu ms", s->path,
+            s->pending, (unsigned long long)wait_ms);
+    if (s->failing) {
+        *e = s->why;
+        return err_wrap(e, "%zu batches of changes are not written", s->pending);
+    }
+    return err_hint(e, "the disk is slow: wait longer");
+}
+
+struct store *store_close(struct store *s)
+{
+    if (!s)
+        return NULL;
+    struct err unwritten; /* whoever wants to know it flushes first, and is not waited for twice */
+    if (s->worker && !s->gave_up && store_flush(s, CLOSE_WAIT_MS, &unwritten) < 0)
+        s->gave_up = true;
+    s->worker = worker_free(s->worker);
+    while (s->batches) /* those nobody handed over */
+        store_batch_free(s->batches);
+    statements_clear(&s->st);
+    db_close_p(&s->db);
+    s->writer = writer_free(s->writer);
+    file_close_p(&s->lock);
+    free(s->path);
+    free(s);
+    return NULL;
+}
+
+void store_close_p(struct store **s)
+{
+    *s = store_close(*s);
+}
+
+/* ---- writing ---- */
+
+void store_commit(struct store *s, struct store_batch *b, store_done_fn *fn, void *ctx)
+{
+    b->fn = fn;
+    b->ctx = ctx;
+    s->pending++;
+    worker_give(s->worker, &b->parcel.item);
+}
+
+size_t store_pending(const struct store *s)
+{
+    return s->pending;
+}
+
+bool store_failing(const struct store *s, struct err *out)
+{
+    if (s->failing && out)
+        *out = s->why;
+    return s->failing;
+}
+
+void store_stats(const struct store *s, struct store_stats *out)
+{
+    *out = s->stats;
+}
+
+/* ---- what is known without asking the file ---- */
+
+uint64_t store_last_job(const struct store *s)
+{
+    return s->last_job;
+}
+
+uint64_t store_last_event(const struct store *s)
+{
+    return s->last_event;
+}
+
+uint64_t store_journal_lines(const struct store *s)
+{
+    return s->journal_lines;
+}
