@@ -206,8 +206,7 @@ void conn_refuse_and_cut(struct conn *c, int status, const struct err *why)
     AUTO(buf_free) struct buf text = BUF(16384);
     if (!c->server->tls) {
         reply_text(status, why, &text);
-        if (send(c->fd, text.p, text.n, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-            errno = 0; /* it is being cut anyway */
+        send(c->fd, text.p, text.n, MSG_DONTWAIT | MSG_NOSIGNAL); /* heard or not, it is cut */
     }
     conn_cut(c);
 }

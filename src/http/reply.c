@@ -60,6 +60,12 @@ bool reply_may_begin(struct http_request *rq)
     return !rq->answered;
 }
 
+void reply_type(struct http_request *rq, const char *type)
+{
+    if (type && !has_header(rq, "Content-Type"))
+        http_add_header(rq, "Content-Type", type);
+}
+
 void reply_with(struct http_request *rq, int status, struct MHD_Response *response)
 {
     if (!response)
@@ -81,8 +87,7 @@ void http_reply(struct http_request *rq, int status, const char *type, struct st
 {
     if (!reply_may_begin(rq))
         return;
-    if (type && !has_header(rq, "Content-Type"))
-        http_add_header(rq, "Content-Type", type);
+    reply_type(rq, type);
     if (!type || body.n == 0)
         body = STR("");
     reply_with(

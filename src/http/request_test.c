@@ -83,7 +83,7 @@ static void a_body_in_chunks_is_whole(void)
     trial_begin(&t, &c);
     CHECK_STR(says(&t, &a,
                    "POST /p HTTP/1.1\r\n" CLOSE "Transfer-Encoding: chunked\r\n\r\n"
-                   "3\r\nabc\r\n2;x=y\r\nde\r\n0\r\nX-Trailer: 1\r\n\r\n"),
+                   "3\r\nabc\r\n2\r\nde\r\n0\r\nX-Trailer: 1\r\n\r\n"),
               "POST /p [5]abcde");
     trial_end(&t);
 }
@@ -200,10 +200,6 @@ static void a_line_that_makes_no_sense_is_refused(void)
     expect(&t, "GET http://h/ HTTP/1.1\r\n" CLOSE "\r\n", "HTTP/1.1 400", "begin with '/'");
     expect(&t, "POST /%zz HTTP/1.1\r\n" CLOSE "Content-Length: 3\r\n\r\nabc", "HTTP/1.1 400",
            "hexadecimal");
-    expect(&t,
-           "POST / HTTP/1.1\r\n" CLOSE "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n"
-           "0\r\n\r\n",
-           "HTTP/1.1 400", "not both");
     expect(&t, arena_printf(&a, "GET /%09000d HTTP/1.1\r\n" CLOSE "\r\n", 1), "HTTP/1.1 414",
            "the limit is 8192");
     expect(&t, arena_printf(&a, "GET / HTTP/1.1\r\n" CLOSE "X-Large: %017000d\r\n\r\n", 1),
@@ -221,6 +217,9 @@ static void what_is_no_http_is_turned_away(void)
         "POST / HTTP/1.1\r\n" CLOSE "Content-Length: -1\r\n\r\n",
         "POST / HTTP/1.1\r\n" CLOSE "Content-Length: 99999999999999999999999\r\n\r\n",
         "POST / HTTP/1.1\r\n" CLOSE "Transfer-Encoding: chunked\r\n\r\nzz\r\n",
+        /* Two lengths: whoever stands between us and the client may believe the other one. */
+        "POST / HTTP/1.1\r\n" CLOSE "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n"
+        "0\r\n\r\n",
     };
     AUTO(arena_free) struct arena a = { 0 };
     struct trial t;

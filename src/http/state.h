@@ -108,7 +108,7 @@ struct http_request {
     struct header *headers; /* of the answer */
     struct MHD_Response *response;
     int status;
-    bool http11, too_large, answered, suspended, open;
+    bool http11, answered, suspended, open;
     struct stream stream;
     struct http_upgrade *upgrade;
     struct http_request *prev, *next; /* in server->requests */
@@ -138,6 +138,8 @@ void request_resume(struct http_request *rq);
 
 /* reply.c */
 bool reply_may_begin(struct http_request *rq); /* false when it has one already */
+void reply_type(struct http_request *rq,
+                const char *type); /* unless the handler gave it; NULL ok */
 void reply_with(struct http_request *rq, int status, struct MHD_Response *response);
 void reply_problem(struct http_request *rq, int status, const struct err *why, const char *field);
 void reply_text(int status, const struct err *why, struct buf *out); /* the bytes of a refusal */

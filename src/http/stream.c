@@ -101,8 +101,7 @@ void http_stream_begin(struct http_request *rq, int status, const char *type, lo
 {
     if (!reply_may_begin(rq))
         return;
-    if (type)
-        http_add_header(rq, "Content-Type", type);
+    reply_type(rq, type);
     rq->stream = (struct stream){ .on_close = on_close, .ctx = ctx, .begun = true };
     rq->stream.queue = BUF(rq->conn->server->config.stream_queue_max);
     watch(rq->conn);
