@@ -214,6 +214,29 @@ static void a_handler_may_take_longer_than_a_client(void)
     trial_end(&t);
 }
 
+static void much(void *ctx, struct http_request *rq)
+{
+    hold(ctx, rq);
+    size_t n = 32u << 20; /* more than the kernel keeps for a socket */
+    http_reply(rq, 200, "text/plain", (struct str){ arena_alloc(http_arena(rq), n, 1), n });
+}
+
+static void a_reply_that_nobody_reads_is_given_up(void)
+{
+    struct trial t;
+    struct try_client cl;
+    struct http_config c = { .handler = much, .timeout_s = 1 };
+    trial_begin(&t, &c);
+    try_client_tcp(&cl, t.loop, http_port(t.server));
+    cl.deaf = true;
+    try_send(&cl, GET_KEEP);
+    try_until(t.loop, try_held, &t);
+    CHECK_INT(http_open_requests(t.server), 1);
+    try_until(t.loop, try_idle, &t);
+    try_client_end(&cl);
+    trial_end(&t);
+}
+
 /* ---- TLS ---- */
 
 struct pem {
@@ -485,6 +508,7 @@ static const struct test tests[] = {
     { "a request that never ends is cut, however lively", a_request_that_never_ends_is_cut },
     { "a request that falls silent is cut", silence_in_a_request_is_cut },
     { "a handler may take longer than a client may", a_handler_may_take_longer_than_a_client },
+    { "a reply that nobody reads is given up", a_reply_that_nobody_reads_is_given_up },
     { "TLS carries replies and streams, and its clients' leaving is noticed",
       tls_carries_replies_streams_and_refusals },
     { "an upgrade is not offered over TLS", tls_offers_no_upgrade },
