@@ -29,27 +29,31 @@ struct http_peer {
 typedef void http_handler_fn(void *ctx, struct http_request *rq);
 
 struct http_config {
-    const char
-        *unix_path; /* NULL: TCP.  An old socket file there is replaced, a living one is an error */
+    /* NULL: TCP.  An old socket file there is replaced, a living one is an error. */
+    const char *unix_path;
     uint32_t unix_mode; /* of the socket file, e.g. 0666: SO_PEERCRED tells who is calling */
     const char *host;   /* TCP: address to bind, e.g. "127.0.0.1" or "::1" */
     uint16_t port;      /* 0: any free one, see http_port */
     const char *tls_cert, *tls_key; /* PEM text, both or neither */
     size_t body_max;                /* bytes; more is 413 */
-    uint32_t connections_max, timeout_s;
+    uint32_t connections_max;       /* 0: 1024; one peer may have half of them */
+    uint32_t timeout_s; /* 0: 30; for a request to arrive (a large body has longer), and idle */
     uint32_t rate_per_s, rate_burst; /* of one peer address or uid; 0: no limit */
-    size_t stream_queue_max;         /* bytes that may wait for a slow reader of a stream */
+    size_t stream_queue_max; /* bytes that may wait for a slow reader of a stream; 0: 1 MiB */
     http_handler_fn *handler;
     void *ctx;
     struct log *log;
 };
 
 struct http_server *http_new(struct loop *l, const struct http_config *c, struct err *e);
-struct http_server *http_free(struct http_server *s); /* NULL ok; returns NULL; cuts what is open */
+
+/* NULL ok; returns NULL.  Cuts what is open: streams get their on_close, requests that were not
+ * answered are gone without a word, so stop first what would answer them.  Not from a handler. */
+struct http_server *http_free(struct http_server *s);
 void http_free_p(struct http_server **s);
 uint16_t http_port(const struct http_server *s);
 void http_quiesce(struct http_server *s); /* accepts nothing new, lets the rest finish */
-size_t http_open_requests(const struct http_server *s);
+size_t http_open_requests(const struct http_server *s); /* streams and upgraded ones too */
 
 /* ---- the request: valid until it was answered; strings are NUL-terminated ---- */
 
@@ -65,7 +69,8 @@ struct arena *http_arena(struct http_request *rq); /* lives as long as the reque
 
 /* ---- the answer: exactly one of these three, once ---- */
 
-/* The body is copied.  `type` NULL: no body.  Extra headers were added before with http_add_header. */
+/* The body is copied.  `type` NULL: no body.  Extra headers were added before with http_add_header,
+ * which leaves out (and logs) what could not be one header: nothing can be smuggled in. */
 void http_add_header(struct http_request *rq, const char *name, const char *value);
 void http_reply(struct http_request *rq, int status, const char *type, struct str body);
 
@@ -73,16 +78,19 @@ void http_reply(struct http_request *rq, int status, const char *type, struct st
 void http_reply_error(struct http_request *rq, const struct err *err, const char *field);
 
 /* A reply that goes on (SSE, a log that is followed).  `on_close` runs once, when the client went
- * away or was too slow; after it, and after http_stream_end, the request is gone. */
+ * away or was too slow, and never inside a write; after it, and after http_stream_end, the request
+ * is gone.  A client that only stops sending counts as gone. */
 void http_stream_begin(struct http_request *rq, int status, const char *type, loop_fn *on_close,
                        void *ctx);
 bool http_stream_write(struct http_request *rq, struct str bytes); /* false: too slow, being cut */
 size_t http_stream_queued(const struct http_request *rq);
 void http_stream_end(struct http_request *rq);
 
-/* 101 Switching Protocols; then the socket is the caller's: `on_socket` gets the descriptor and what
- * the client already sent after its request.  The caller ends it with http_upgrade_close, which
- * closes the descriptor.  Not offered over TLS (ERR_UNAVAILABLE is replied). */
+/* 101 Switching Protocols; then the socket is the caller's: `on_socket` gets the descriptor
+ * (non-blocking) and what the client already sent after its request (to be read or copied at once).
+ * The caller ends it with http_upgrade_close, which closes the descriptor, and before http_free.
+ * `on_socket` runs exactly once: with NULL and -1 when nothing came of it, because the client left,
+ * did not ask for this protocol (426), or came over TLS, where it is not offered (503). */
 struct http_upgrade;
 typedef void http_socket_fn(void *ctx, struct http_upgrade *up, int fd, struct str early);
 void http_upgrade(struct http_request *rq, const char *protocol, http_socket_fn *on_socket,

@@ -1,0 +1,282 @@
+#include <stdio.h>
+
+#include "base/parse.h"
+#include "http/state.h"
+
+/* ---- begin and end ---- */
+
+void *request_begin(void *server, const char *uri, struct MHD_Connection *mhd)
+{
+    (void)server;
+    struct conn *c =
+        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+    struct http_request *rq = xcalloc(1, sizeof *rq);
+    struct err e;
+    rq->conn = c;
+    rq->body = BUF(c->server->config.body_max);
+    if (target_parse(str_of(uri ? uri : ""), &rq->arena, &rq->target, &e) < 0) {
+        rq->bad_status = e.code == ERR_TOO_LARGE ? MHD_HTTP_URI_TOO_LONG : MHD_HTTP_BAD_REQUEST;
+        rq->bad = arena_new(&rq->arena, struct err);
+        *rq->bad = e;
+        rq->target.path = "";
+    }
+    c->rq = rq;
+    conn_receive_begin(c);
+    return rq;
+}
+
+static void open_for_handler(struct http_request *rq)
+{
+    struct http_server *s = rq->conn->server;
+    rq->open = true;
+    rq->next = s->requests;
+    if (rq->next)
+        rq->next->prev = rq;
+    s->requests = rq;
+    s->requests_open++;
+}
+
+void request_end(struct http_request *rq)
+{
+    struct http_server *s = rq->conn->server;
+    rq->conn->rq = NULL;
+    conn_receive_begin(rq->conn);
+    if (rq->open) {
+        *(rq->prev ? &rq->prev->next : &s->requests) = rq->next;
+        if (rq->next)
+            rq->next->prev = rq->prev;
+        s->requests_open--;
+    }
+    stream_completed(rq);
+    upgrade_completed(rq);
+    if (rq->response)
+        MHD_destroy_response(rq->response);
+    buf_free(&rq->stream.queue);
+    buf_free(&rq->body);
+    arena_free(&rq->arena);
+    free(rq);
+}
+
+/* ---- what can be refused before the body ---- */
+
+static const char *const methods[] = { "GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS" };
+#define METHODS "GET, POST, PUT, PATCH, DELETE, HEAD, OPTIONS"
+
+/* Each check returns the status of its refusal, or 0. */
+static int check_rate(struct http_request *rq, struct err *e)
+{
+    struct http_server *s = rq->conn->server;
+    uint64_t wait_ms = s->rate ? rate_take(s->rate, rq->conn->peer_key, server_now_ms()) : 0;
+    if (wait_ms == 0)
+        return 0;
+    char seconds[24];
+    snprintf(seconds, sizeof seconds, "%llu", (unsigned long long)(wait_ms + 999) / 1000);
+    http_add_header(rq, "Retry-After", seconds);
+    err_set(e, ERR_UNAVAILABLE, "too many requests; you may send %u a second",
+            s->config.rate_per_s);
+    err_hint(e, "wait %s s and try again", seconds);
+    return MHD_HTTP_TOO_MANY_REQUESTS;
+}
+
+static int check_method(struct http_request *rq, struct err *e)
+{
+    for (size_t i = 0; i < ARRAY_LEN(methods); i++)
+        if (strcmp(rq->method, methods[i]) == 0)
+            return 0;
+    err_set(e, ERR_INVALID, "the method '%.40s' is not offered", rq->method);
+    err_hint(e, "there are: " METHODS);
+    if (strcmp(rq->method, "TRACE") != 0 && strcmp(rq->method, "CONNECT") != 0)
+        return MHD_HTTP_NOT_IMPLEMENTED;
+    http_add_header(rq, "Allow", METHODS);
+    return MHD_HTTP_METHOD_NOT_ALLOWED;
+}
+
+static int check_line(struct http_request *rq, struct err *e)
+{
+    if (rq->bad)
+        *e = *rq->bad;
+    return rq->bad_status;
+}
+
+static int check_head_size(struct http_request *rq, struct err *e)
+{
+    size_t n = MHD_get_connection_info(rq->conn->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE)
+                   ->header_size;
+    if (n <= HEAD_MAX)
+        return 0;
+    err_set(e, ERR_TOO_LARGE, "the headers have %zu bytes; the limit is %d", n, HEAD_MAX);
+    return MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE;
+}
+
+static int refuse_body(struct http_request *rq, struct err *e)
+{
+    char most[32];
+    err_set(e, ERR_TOO_LARGE, "the body is larger than %s",
+            format_size(rq->conn->server->config.body_max, most));
+    return MHD_HTTP_CONTENT_TOO_LARGE;
+}
+
+static int check_body_size(struct http_request *rq, struct err *e)
+{
+    const char *length = http_header(rq, "Content-Length");
+    uint64_t bytes = 0;
+    if (length && http_header(rq, "Transfer-Encoding")) {
+        err_set(e, ERR_INVALID, "a request has a Content-Length or a Transfer-Encoding, not both");
+        return MHD_HTTP_BAD_REQUEST;
+    }
+    if (length && parse_u64(str_of(length), UINT64_MAX, &bytes, e) < 0)
+        return MHD_HTTP_BAD_REQUEST;
+    return bytes > rq->conn->server->config.body_max ? refuse_body(rq, e) : 0;
+}
+
+static int check_head(struct http_request *rq, struct err *e)
+{
+    static int (*const checks[])(struct http_request *, struct err *) = {
+        check_rate, check_method, check_line, check_head_size, check_body_size,
+    };
+    int status = 0;
+    for (size_t i = 0; i < ARRAY_LEN(checks) && status == 0; i++)
+        status = checks[i](rq, e);
+    return status;
+}
+
+static bool has_body(const struct http_request *rq)
+{
+    const char *length = http_header(rq, "Content-Length");
+    return (length && strcmp(length, "0") != 0) || http_header(rq, "Transfer-Encoding");
+}
+
+/* ---- step by step, as the library calls ---- */
+
+/* Hands the answer over, or lets the connection sleep until there is one. */
+static enum MHD_Result answer_or_wait(struct http_request *rq)
+{
+    if (!rq->answered) {
+        rq->suspended = true;
+        MHD_suspend_connection(rq->conn->mhd);
+        return MHD_YES;
+    }
+    rq->phase = PHASE_SENT;
+    struct MHD_Response *response = TAKE(rq->response);
+    enum MHD_Result rc = MHD_queue_response(rq->conn->mhd, (unsigned)rq->status, response);
+    MHD_destroy_response(response);
+    return rc;
+}
+
+static enum MHD_Result on_head(struct http_request *rq)
+{
+    struct err e;
+    int status = check_head(rq, &e);
+    rq->phase = PHASE_BODY;
+    if (status == 0)
+        return MHD_YES;
+    reply_problem(rq, status, &e, NULL);
+    if (!has_body(rq)) /* the library keeps a connection only when asked after the whole request */
+        return MHD_YES;
+    conn_receive_done(rq->conn);
+    return answer_or_wait(rq);
+}
+
+/* The library takes no answer before the end of a body; so what is too much is read and dropped,
+ * for a while. */
+static enum MHD_Result on_body(struct http_request *rq, struct str bytes)
+{
+    struct err e;
+    buf_add(&rq->body, bytes);
+    if (!rq->body.full)
+        return MHD_YES;
+    rq->drained += bytes.n;
+    if (rq->drained <= DRAIN_MAX)
+        return MHD_YES;
+    conn_refuse_and_cut(rq->conn, refuse_body(rq, &e), &e);
+    return MHD_NO;
+}
+
+static enum MHD_Result on_whole(struct http_request *rq)
+{
+    struct http_server *s = rq->conn->server;
+    struct err e;
+    conn_receive_done(rq->conn);
+    rq->phase = PHASE_PENDING;
+    if (rq->body.full)
+        reply_problem(rq, refuse_body(rq, &e), &e, NULL);
+    if (!rq->answered) {
+        open_for_handler(rq);
+        s->config.handler(s->config.ctx, rq);
+    }
+    return answer_or_wait(rq);
+}
+
+enum MHD_Result request_step(struct http_request *rq, struct str upload)
+{
+    switch (rq->phase) {
+    case PHASE_HEAD: return on_head(rq);
+    case PHASE_BODY: return upload.n ? on_body(rq, upload) : on_whole(rq);
+    case PHASE_PENDING: return answer_or_wait(rq);
+    case PHASE_SENT: break;
+    }
+    return MHD_YES;
+}
+
+void request_resume(struct http_request *rq)
+{
+    if (!rq->suspended)
+        return;
+    rq->suspended = false;
+    MHD_resume_connection(rq->conn->mhd);
+    server_wake(rq->conn->server);
+}
+
+/* ---- what a handler may ask ---- */
+
+const char *http_method(const struct http_request *rq)
+{
+    return rq->method;
+}
+
+const char *http_path(const struct http_request *rq)
+{
+    return rq->target.path;
+}
+
+const char *http_query(const struct http_request *rq, const char *key)
+{
+    for (size_t i = 0; i < rq->target.n; i++)
+        if (strcmp(rq->target.query[i].key, key) == 0)
+            return rq->target.query[i].value;
+    return NULL;
+}
+
+bool http_query_next(const struct http_request *rq, size_t i, const char **key, const char **value)
+{
+    if (i >= rq->target.n)
+        return false;
+    *key = rq->target.query[i].key;
+    *value = rq->target.query[i].value;
+    return true;
+}
+
+const char *http_header(const struct http_request *rq, const char *name)
+{
+    return MHD_lookup_connection_value(rq->conn->mhd, MHD_HEADER_KIND, name);
+}
+
+const char *http_cookie(const struct http_request *rq, const char *name)
+{
+    return MHD_lookup_connection_value(rq->conn->mhd, MHD_COOKIE_KIND, name);
+}
+
+struct str http_body(const struct http_request *rq)
+{
+    return rq->body.p ? buf_str(&rq->body) : STR("");
+}
+
+const struct http_peer *http_peer(const struct http_request *rq)
+{
+    return &rq->conn->peer;
+}
+
+struct arena *http_arena(struct http_request *rq)
+{
+    return &rq->arena;
+}
