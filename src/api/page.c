@@ -2,13 +2,13 @@
 #include "api/state.h"
 
 static const char html[] =
-#include "index.html.inc"
+#include "live.html.inc"
     ;
 static const char script[] =
-#include "page.js.inc"
+#include "live.js.inc"
     ;
 static const char style[] =
-#include "page.css.inc"
+#include "live.css.inc"
     ;
 
 static int send(struct call *c, const char *type, struct str text)
