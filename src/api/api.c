@@ -196,7 +196,8 @@ static int run(struct call *c, struct err *e)
     const struct route *r = match(c, &other_method);
     if (!r && other_method) {
         add_allow(c);
-        http_reply_problem(c->rq, 405, "method_not_allowed", "this path has other methods");
+        err_set(e, ERR_INVALID, "%s is not a method of this path", http_method(c->rq));
+        http_reply_status(c->rq, 405, e);
         return 0;
     }
     if (!r)
@@ -204,7 +205,7 @@ static int run(struct call *c, struct err *e)
     if (r->role != ROLE_PUBLIC) {
         if (identify(c, e) < 0) {
             http_add_header(c->rq, "WWW-Authenticate", "Bearer");
-            http_reply_problem(c->rq, 401, "unauthenticated", e->msg);
+            http_reply_status(c->rq, 401, e);
             return 0;
         }
         if (r->role == ROLE_NOBODY || c->who.role < r->role) {

@@ -38,15 +38,17 @@ static bool send_page(struct feed *f, size_t *out_n)
 {
     AUTO(arena_free) struct arena a = { 0 };
     AUTO(buf_free) struct buf b = BUF(API_REPLY_MAX);
-    struct store_event *ev;
+    struct store_events events;
+    struct store_after after = { f->sent, PAGE };
     struct err e;
     *out_n = 0;
-    if (store_events_after(f->api->config.store, &f->scope, f->sent, PAGE, &a, &ev, out_n, &e) <
-        0) {
+    if (store_events_after(f->api->config.store, &f->scope, &after, &a, &events, &e) < 0) {
         log_event(f->api->config.log, LOG_ERROR_, "events.read", "why=%s", e.msg);
         return true;
     }
-    for (size_t i = 0; i < *out_n; i++) {
+    const struct store_event *ev = events.v;
+    *out_n = events.n;
+    for (size_t i = 0; i < events.n; i++) {
         buf_printf(&b, "id: %llu\nevent: %.*s\ndata: {\"number\":%llu,\"t_ms\":%lld,",
                    (unsigned long long)ev[i].number, STR_ARG(ev[i].kind),
                    (unsigned long long)ev[i].number, (long long)ev[i].t_ms);

@@ -49,8 +49,7 @@ int api_job_list(struct call *c, struct err *e)
     struct store_filter f = { .user = query_str(c, "user"),
                               .tenant = query_str(c, "tenant"),
                               .name = query_str(c, "name") };
-    struct store_job *job;
-    size_t n;
+    struct store_jobs jobs;
     if (read_states(c, &f.states, e) < 0 || query_u64(c, "limit", PAGE_MAX, &limit, e) < 0 ||
         query_u64(c, "before", INT64_MAX, &f.before, e) < 0 ||
         query_u64(c, "array", INT64_MAX, &f.array, e) < 0 ||
@@ -58,17 +57,17 @@ int api_job_list(struct call *c, struct err *e)
         return -1;
     f.ended_after_ms = (int64_t)since;
     f.limit = (uint32_t)MAX(limit, UINT64_C(1));
-    if (store_jobs_list(c->api->config.store, &c->scope, &f, http_arena(c->rq), &job, &n, e) < 0)
+    if (store_jobs_list(c->api->config.store, &c->scope, &f, http_arena(c->rq), &jobs, e) < 0)
         return -1;
     AUTO(buf_free) struct buf b = BUF(API_REPLY_MAX);
     struct json_out w = { .b = &b };
     json_begin(&w, NULL, '{');
     json_begin(&w, "jobs", '[');
-    for (size_t i = 0; i < n; i++)
-        put_job(&w, NULL, c->api, &job[i], false);
+    for (size_t i = 0; i < jobs.n; i++)
+        put_job(&w, NULL, c->api, &jobs.v[i], false);
     json_end(&w, ']');
-    if (n == f.limit)
-        json_put_u64(&w, "next", job[n - 1].fixed.id);
+    if (jobs.n == f.limit)
+        json_put_u64(&w, "next", jobs.v[jobs.n - 1].fixed.id);
     else
         json_put_null(&w, "next");
     json_end(&w, '}');
@@ -253,8 +252,8 @@ static bool answer_again(struct call *c, struct str key)
 static int read_submit(struct call *c, struct control_submit *out, bool *out_batch, struct err *e)
 {
     AUTO(json_free_p) struct json_doc *d = NULL;
-    struct spec *spec;
-    size_t n;
+    struct spec *spec = NULL;
+    size_t n = 0;
     if (read_body(c, &d, e) < 0 || read_specs(c, json_root(d), &spec, &n, e) < 0)
         return -1;
     *out = (struct control_submit){ .user = str_of(c->who.user),

@@ -20,9 +20,11 @@ static int find_holders(struct call *c, struct holder ***out, size_t nodes, stru
         if (job_state_holds((enum job_state)s))
             f.states |= 1u << s;
     for (size_t n = f.limit; n == f.limit;) {
-        struct store_job *job;
-        if (store_jobs_list(c->api->config.store, &all, &f, a, &job, &n, e) < 0)
+        struct store_jobs jobs;
+        if (store_jobs_list(c->api->config.store, &all, &f, a, &jobs, e) < 0)
             return -1;
+        const struct store_job *job = jobs.v;
+        n = jobs.n;
         for (size_t i = 0; i < n; i++) {
             struct job_view v;
             f.before = job[i].fixed.id;

@@ -95,8 +95,7 @@ int api_usage(struct call *c, struct err *e)
 {
     int64_t now_ms = control_now_ms(c->api->config.control);
     uint64_t from = (uint64_t)(now_ms - 30 * DAY_MS), to = (uint64_t)now_ms;
-    struct store_usage *row;
-    size_t n;
+    struct store_usages rows;
     AUTO(buf_free) struct buf b = BUF(API_REPLY_MAX);
     struct json_out w = { .b = &b };
     if (query_u64(c, "from_ms", TIME_MAX_MS, &from, e) < 0 ||
@@ -106,14 +105,15 @@ int api_usage(struct call *c, struct err *e)
         c->field = "to_ms";
         return err_set(e, ERR_INVALID, "query 'to_ms' lies before 'from_ms'");
     }
-    if (store_usage(c->api->config.store, &c->scope, (int64_t)from, (int64_t)to, now_ms,
-                    http_arena(c->rq), &row, &n, e) < 0)
+    struct store_span span = { (int64_t)from, (int64_t)to, now_ms };
+    if (store_usage(c->api->config.store, &c->scope, &span, http_arena(c->rq), &rows, e) < 0)
         return -1;
     json_begin(&w, NULL, '{');
     json_put_u64(&w, "from_ms", from);
     json_put_u64(&w, "to_ms", to);
     json_begin(&w, "rows", '[');
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < rows.n; i++) {
+        const struct store_usage *row = rows.v;
         json_begin(&w, NULL, '{');
         json_put_str(&w, "tenant", row[i].tenant);
         json_put_str(&w, "user", row[i].user);

@@ -141,6 +141,10 @@ static void on_socket(void *ctx, struct http_upgrade *up, int fd, struct str ear
     struct bridge *b = ctx;
     struct err e;
     const struct engine *en = control_engine(b->api->config.control);
+    if (fd < 0) { /* nothing came of it */
+        free(b);
+        return;
+    }
     b->up = up;
     b->fd[0] = fd;
     b->next = b->api->bridges;

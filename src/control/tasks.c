@@ -36,13 +36,7 @@ int job_spec(struct control *c, const struct entry *en, struct arena *a, struct 
 
 void job_release_run(struct control *c, struct entry *en)
 {
-    struct store_run r = { .job = en->id,
-                           .run = en->now.run,
-                           .tenant = str_of(en->tenant),
-                           .user = str_of(en->user),
-                           .started_ms = en->run_since_ms,
-                           .ended_ms = control_now_ms(c) };
-    store_end_run(turn_open(c)->batch, &r);
+    store_end_run(turn_open(c)->batch, en->id, en->now.run, control_now_ms(c));
     free(en->task);
     en->task = NULL;
     en->grace = loop_unwatch(en->grace);

@@ -1,4 +1,4 @@
--- State and priority are the numbers of core's enums: 0 to 7 live, 8 to 10 have ended.
+-- State and priority are the numbers of core's enums: 0 to 8 live, 9 to 11 have ended.
 
 CREATE TABLE meta (
     key TEXT PRIMARY KEY,
@@ -27,7 +27,8 @@ CREATE TABLE job (
     ended_as TEXT NOT NULL,
     message TEXT NOT NULL,
     place TEXT NOT NULL,
-    ran_ms INTEGER NOT NULL
+    ran_ms INTEGER NOT NULL,
+    fails INTEGER NOT NULL
 ) STRICT;
 
 -- Specs are long and lists do not show them.
@@ -40,9 +41,9 @@ CREATE TABLE job_spec (
 CREATE INDEX job_by_tenant ON job (tenant, state, id);
 CREATE INDEX job_by_user ON job (tenant, user, state, id);
 CREATE INDEX job_by_name ON job (tenant, name, state, id);
-CREATE INDEX job_by_end ON job (tenant, state_ms, state) WHERE state >= 8;
+CREATE INDEX job_by_end ON job (tenant, state_ms, state) WHERE state >= 9;
 CREATE INDEX job_by_array ON job (array_id, id) WHERE array_id > 0;
-CREATE INDEX job_living ON job (id) WHERE state < 8;
+CREATE INDEX job_living ON job (id) WHERE state < 9;
 
 CREATE TABLE run (
     job INTEGER NOT NULL,

@@ -94,7 +94,7 @@ static void put_text(struct store_batch *b, struct str s)
     put_bytes(b, FIELD_TEXT, s.p, s.n);
 }
 
-/* The twelve fields of JOB_NOW_COLUMNS. */
+/* The thirteen fields of JOB_NOW_COLUMNS. */
 static void put_now(struct store_batch *b, const struct store_job_now *n)
 {
     put_int(b, n->state);
@@ -109,12 +109,13 @@ static void put_now(struct store_batch *b, const struct store_job_now *n)
     put_text(b, n->message);
     put_text(b, n->where);
     put_int(b, n->ran_ms);
+    put_int(b, n->fails);
 }
 
 void store_add_job(struct store_batch *b, const struct store_job_fixed *f,
                    const struct store_job_now *n)
 {
-    op(b, OP_ADD_JOB, 23);
+    op(b, OP_ADD_JOB, 24);
     put_u64(b, f->id);
     put_text(b, f->spec);
     put_text(b, f->tenant);
@@ -132,7 +133,7 @@ void store_add_job(struct store_batch *b, const struct store_job_fixed *f,
 
 void store_set_job(struct store_batch *b, uint64_t id, const struct store_job_now *n)
 {
-    op(b, OP_SET_JOB, 13);
+    op(b, OP_SET_JOB, 14);
     put_u64(b, id);
     put_now(b, n);
 }
@@ -151,6 +152,14 @@ void store_put_run(struct store_batch *b, const struct store_run *r)
     put_u64(b, r->mem_mib);
     put_int(b, r->started_ms);
     put_int(b, r->ended_ms);
+}
+
+void store_end_run(struct store_batch *b, uint64_t job, uint32_t run, int64_t ended_ms)
+{
+    op(b, OP_END_RUN, 3);
+    put_u64(b, job);
+    put_int(b, run);
+    put_int(b, ended_ms);
 }
 
 static void count_lines(struct store_batch *b, uint64_t lines)

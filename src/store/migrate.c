@@ -8,7 +8,7 @@
 #include "store/db.h"
 
 /* The numbers lie in files: another order of the enums needs a migration. */
-_Static_assert(JOB_HELD == 0 && JOB_STOPPING == 7 && JOB_SUCCEEDED == 8 && JOB_CANCELLED == 10,
+_Static_assert(JOB_HELD == 0 && JOB_STOPPING == 8 && JOB_SUCCEEDED == 9 && JOB_CANCELLED == 11,
                "job states are stored by number");
 _Static_assert(PRIO_LOW == 0 && PRIO_URGENT == 3, "priorities are stored by number");
 

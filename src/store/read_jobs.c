@@ -9,7 +9,7 @@
 _Static_assert(JOB_STATE_COUNT <= 32, "a filter has a bit for each state");
 
 enum {
-    COLUMN_SPEC = 22 /* after JOB_COLUMNS */
+    COLUMN_SPEC = 23 /* after JOB_COLUMNS */
 };
 
 static int job_of_row(sqlite3_stmt *q, struct arena *a, struct store_job *out, struct err *e)
@@ -41,7 +41,8 @@ static int job_of_row(sqlite3_stmt *q, struct arena *a, struct store_job *out, s
                                        .end = row_text(q, 18, a),
                                        .message = row_text(q, 19, a),
                                        .where = row_text(q, 20, a),
-                                       .ran_ms = sqlite3_column_int64(q, 21) };
+                                       .ran_ms = sqlite3_column_int64(q, 21),
+                                       .fails = row_u32(q, 22) };
     return 0;
 }
 

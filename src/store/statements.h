@@ -15,7 +15,7 @@
     "id, tenant, user, name, uid, submitted_ms, replicas, gpu_milli, array_id, array_index"
 #define JOB_NOW_COLUMNS                                                                            \
     "state, priority, state_ms, started_ms, ended_ms, run, exit_code, exit_signal, ended_as, "     \
-    "message, place, ran_ms"
+    "message, place, ran_ms, fails"
 #define JOB_COLUMNS JOB_FIXED_COLUMNS ", " JOB_NOW_COLUMNS
 #define RUN_COLUMNS                                                                                \
     "job, run, tenant, user, node, model, gpu_milli, cpu_milli, mem_mib, started_ms, ended_ms"
@@ -30,14 +30,15 @@
     X(ROLLBACK, W, "ROLLBACK")                                                                     \
     X(ADD_JOB, W,                                                                                  \
       "INSERT INTO job (" JOB_COLUMNS ") VALUES (?1, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, "       \
-      "?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23)")                               \
+      "?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24)")                          \
     X(ADD_SPEC, W, "INSERT INTO job_spec (job, spec) VALUES (?1, ?2)")                             \
     X(SET_JOB, W,                                                                                  \
       "UPDATE job SET (" JOB_NOW_COLUMNS ") = (?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, "    \
-      "?13) WHERE id = ?1")                                                                        \
+      "?13, ?14) WHERE id = ?1")                                                                   \
     X(PUT_RUN, W,                                                                                  \
       "INSERT OR REPLACE INTO run (" RUN_COLUMNS ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, "  \
       "?10, ?11)")                                                                                 \
+    X(END_RUN, W, "UPDATE run SET ended_ms = ?3 WHERE job = ?1 AND run = ?2 AND ended_ms = 0")     \
     X(ADD_JOURNAL, W,                                                                              \
       "INSERT INTO journal (seq, t_ms, line) VALUES (max(" SEGMENT_FIRST                           \
       ", coalesce((SELECT max(seq) FROM journal), 0) + 1), ?1, ?2)")                               \
@@ -75,7 +76,7 @@
     X(SPEC, R, "SELECT spec FROM job_spec WHERE job = ?1")                                         \
     X(LIVING, R,                                                                                   \
       "SELECT " JOB_COLUMNS ", (SELECT spec FROM job_spec WHERE job = id) "                        \
-      "FROM job INDEXED BY job_living WHERE state < 8 ORDER BY id")                                \
+      "FROM job INDEXED BY job_living WHERE state < 9 ORDER BY id")                                \
     X(COUNTS, R, "SELECT tenant, state, n FROM job_count WHERE n > 0 ORDER BY tenant, state")      \
     X(IDS_OF_TENANT, R,                                                                            \
       "SELECT id FROM job INDEXED BY job_by_tenant WHERE tenant = ?1 AND state = ?2 " LIST_ORDER)  \
@@ -90,11 +91,11 @@
       "AND array_id = ?8 AND array_id > 0 AND (?6 = '' OR user = ?6) "                             \
       "AND (?7 = '' OR name = ?7) " LIST_ORDER)                                                    \
     X(IDS_OF_ENDED, R,                                                                             \
-      "SELECT id FROM job INDEXED BY job_by_end WHERE tenant = ?1 AND state = ?2 AND state >= 8 "  \
+      "SELECT id FROM job INDEXED BY job_by_end WHERE tenant = ?1 AND state = ?2 AND state >= 9 "  \
       "AND state_ms > ?9 AND (?6 = '' OR user = ?6) AND (?7 = '' OR name = ?7) "                   \
       "AND (?8 = 0 OR array_id = ?8) " LIST_ORDER)                                                 \
     X(MANY_ENDED, R,                                                                               \
-      "SELECT 1 FROM job INDEXED BY job_by_end WHERE tenant = ?1 AND state >= 8 "                  \
+      "SELECT 1 FROM job INDEXED BY job_by_end WHERE tenant = ?1 AND state >= 9 "                  \
       "AND state_ms > ?2 LIMIT 1 OFFSET ?3")                                                       \
     X(RUNS, R, "SELECT " RUN_COLUMNS " FROM run WHERE job = ?1 ORDER BY run")                      \
     X(USAGE, R,                                                                                    \

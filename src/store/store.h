@@ -91,9 +91,10 @@ struct store_run {
     uint64_t gpu_milli, cpu_milli, mem_mib; /* held, of all replicas */
     int64_t started_ms, ended_ms;           /* ended 0: it holds them still */
 };
-void store_end_run(struct store_batch *b, const struct store_run *r); /* sets ended_ms alone */
 void store_put_run(struct store_batch *b,
                    const struct store_run *r); /* adds or replaces (job, run) */
+
+void store_end_run(struct store_batch *b, uint64_t job, uint32_t run, int64_t ended_ms);
 
 /* The journal of the core, in segments: each begins with the events that make the state anew. */
 void store_add_journal(struct store_batch *b, int64_t t_ms, struct str line);

@@ -258,8 +258,9 @@ static void what_is_not_a_store_is_refused_and_left_alone(void)
     CHECK(refused(&t, "/nowhere/at/all.db", &e) == ERR_UNAVAILABLE && e.hint[0]);
     CHECK(refused(&t, ":memory:", &e) == ERR_INVALID);
     CHECK(refused(&t, "", &e) == ERR_INVALID);
-    CHECK(file_write(t.path, STR("#!/bin/sh\necho this is a script, a long one as scripts go, and "
-                                 "no database at all, whatever its name may say about it\n"),
+    CHECK(file_write(t.path,
+                     STR("#!/bin/sh\necho this is a script, a long one as scripts go, and "
+                         "no database at all, whatever its name may say about it\n"),
                      &e) == 0);
     CHECK(refused(&t, t.path, &e) == ERR_INVALID);
     CHECK(strstr(e.msg, "is not a Nightshift store") && strstr(e.msg, t.path) && e.hint[0]);
