@@ -131,6 +131,7 @@ static void lists_and_counts_are_those_of_a_plain_model(void)
     }
 }
 
+/* Long runs of ids of one tenant and state: a page needs several rounds of pieces. */
 static void pages_follow_one_another(void)
 {
     AUTO(storing_end) struct storing t;
@@ -138,8 +139,8 @@ static void pages_follow_one_another(void)
     storing_open(&t);
     struct store_batch *b = store_batch_new(t.store);
     for (uint64_t id = 1; id <= 2500; id++) {
-        struct store_job j = storing_job(id, tenants[id % 3], "ana", "train",
-                                         (enum job_state)(id * 7 % JOB_STATE_COUNT));
+        struct store_job j = storing_job(id, tenants[id / 1200 % 3], "ana", "train",
+                                         (enum job_state)(id / 400 % JOB_STATE_COUNT));
         storing_add(b, &j);
     }
     storing_commit(&t, b);
