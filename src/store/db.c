@@ -106,11 +106,20 @@ static int system_failed(int cause, const char *path, const char *verb, struct e
     return err_hint(e, "look at the kernel's messages (dmesg) and at the disk");
 }
 
+int db_step(sqlite3_stmt *q)
+{
+    errno = 0;
+    return sqlite3_step(q);
+}
+
 int db_fail(sqlite3 *db, const char *path, const char *verb, struct err *e)
 {
     switch (sqlite3_errcode(db) & 0xff) {
     case SQLITE_FULL: return disk_full(path, verb, e);
-    case SQLITE_IOERR: return system_failed(sqlite3_system_errno(db), path, verb, e);
+    case SQLITE_IOERR: {
+        int cause = sqlite3_system_errno(db); /* it does not know for a failed commit */
+        return system_failed(cause ? cause : errno, path, verb, e);
+    }
     case SQLITE_READONLY:
     case SQLITE_PERM:
     case SQLITE_AUTH:

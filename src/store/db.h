@@ -25,6 +25,8 @@ void db_close_p(sqlite3 **db); /* NULL ok */
 int db_exec(sqlite3 *db, const char *path, const char *sql, struct err *e) MUST_USE;
 int db_number(sqlite3 *db, const char *path, const char *sql, int64_t *out, struct err *e) MUST_USE;
 
+/* Steps q; then db_fail, called at once, also knows what the system said. */
+int db_step(sqlite3_stmt *q);
 /* What the last call on db met, as "cannot <verb> '<path>': …".  Returns -1. */
 int db_fail(sqlite3 *db, const char *path, const char *verb, struct err *e);
 

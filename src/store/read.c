@@ -29,7 +29,7 @@ void row_end_p(sqlite3_stmt **q)
 
 int row_next(struct store *s, sqlite3_stmt *q, struct err *e)
 {
-    int rc = sqlite3_step(q);
+    int rc = db_step(q);
     return rc == SQLITE_ROW ? 1 : rc == SQLITE_DONE ? 0 : db_fail(s->db, s->path, "read", e);
 }
 

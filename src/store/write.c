@@ -63,7 +63,7 @@ static int run(struct writer *w, enum stmt id, const struct field *f, size_t n, 
     for (size_t i = 0; i < want && rc == SQLITE_OK; i++)
         rc = bind(q, (int)i + 1, &f[i]);
     if (rc == SQLITE_OK)
-        rc = sqlite3_step(q);
+        rc = db_step(q);
     int failed = rc == SQLITE_DONE ? 0 : db_fail(w->db, w->path, "write", e);
     sqlite3_reset(q);
     return failed;
