@@ -1,293 +1,203 @@
 /* The live page: asks the API, draws what it says, and asks again when something has happened.
  * Names, messages and output come from jobs: they become text on the page, never markup. */
 
-const EVENT_WAIT_MS = 100; /* events that come together cause one look */
+const EVENT_MS = 100; /* events that come together cause one look */
 const GAP_MS = 500; /* between two looks, however much happens */
 const POLL_MS = 15000;
 const RETRY_MS = 2000;
 const TIMEOUT_MS = 10000;
 const LOG_LINES = 2000;
-const LOG_CHARS = 2 << 20;
 const COLOURS = 7; /* .t0 to .t6 in page.css */
 
 const HOLDING = 'starting,running,freezing,paused,thawing,stopping';
 const WAITING = ['queued', 'frozen', 'held'];
 const ENDED = 'succeeded,failed,cancelled';
 const PRIORITIES = ['urgent', 'high', 'normal', 'low'];
+const AWAY = 'The Nightshift server does not answer.';
 
-const $ = (id) => document.getElementById(id);
+const now = { server: {}, me: null, nodes: [], live: [], ended: [], tenants: [], gpus: 0 };
+const open = { id: 0, job: null, from: null, log: null }; /* the job in the panel */
 
 /* ---- elements ---- */
 
-function make(tag, name, text) {
-  const e = document.createElement(tag);
-  if (name) e.className = name;
-  if (text) e.textContent = text;
+const $ = (id) => document.getElementById(id);
+const make = (tag, name = '') => Object.assign(document.createElement(tag), { className: name });
+const waits = (j) => WAITING.includes(j.state);
+
+/* A copy of a template of index.html; its parts are in .f by name. */
+function copy(id) {
+  const e = $(id).content.firstElementChild.cloneNode(true);
+  e.f = {};
+  for (const part of e.querySelectorAll('[data-f]')) e.f[part.dataset.f] = part;
   return e;
 }
 
+/* Nothing, also "no" (false), is no text: page.css hides what is empty. */
 function put(e, text) {
-  const s = String(text ?? '');
+  const s = text || text === 0 ? String(text) : '';
   if (e.textContent !== s) e.textContent = s;
 }
 
 /* Makes the children of `parent` those of `items`: known keys are kept and redrawn in place. */
 function sync(parent, items, key, create, draw) {
   const old = parent.kept ?? new Map();
-  const kept = new Map();
   const focus = document.activeElement;
+  parent.kept = new Map();
   items.forEach((item, i) => {
     const k = key(item, i);
     const e = old.get(k) ?? create(item);
     old.delete(k);
-    kept.set(k, e);
+    parent.kept.set(k, e);
     draw(e, item);
   });
   for (const e of old.values()) e.remove();
   let at = parent.firstChild;
-  for (const e of kept.values()) {
+  for (const e of parent.kept.values()) {
     if (e === at) at = at.nextSibling;
     else parent.insertBefore(e, at);
   }
-  parent.kept = kept;
   if (focus !== document.activeElement && parent.contains(focus)) focus.focus();
 }
-
-/* ---- words ---- */
-
-const number = (x) => String(Math.round(x * 100) / 100);
-const many = (n, word) => `${number(n)} ${word}${n === 1 ? '' : 's'}`;
-const gib = (mib) => (mib < 1024 ? `${mib} MiB` : `${number(Math.round(mib / 102.4) / 10)} GiB`);
-const clock = (ms) => new Date(ms).toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'medium' });
-const title = (j) => (j.array == null ? j.name : `${j.name}[${j.array_index}]`);
-
-function length(ms) {
-  const s = Math.max(0, Math.floor(ms / 1000));
-  const m = Math.floor(s / 60);
-  const h = Math.floor(m / 60);
-  if (s < 60) return `${s} s`;
-  if (m < 60) return `${m} min ${s % 60} s`;
-  return h < 24 ? `${h} h ${m % 60} min` : `${Math.floor(h / 24)} d ${h % 24} h`;
-}
-
-function exitText(j) {
-  if (j.end && j.end !== 'exited') return j.end.replaceAll('_', ' ');
-  if (j.exit_signal) return `signal ${j.exit_signal}`;
-  return j.exit_code == null ? '' : `exit ${j.exit_code}`;
-}
-
-function whereText(j) {
-  return (j.where ?? []).map((w) => (w.gpus?.length ? `${w.node}: GPU ${w.gpus.join(', ')}` : w.node)).join('; ');
-}
-
-/* A time that grows by itself. */
-function since(e, ms, after = '') {
-  e.since = ms;
-  e.after = after;
-  e.classList.toggle('tick', ms != null);
-  put(e, ms == null ? '' : length(Date.now() - ms) + after);
-}
-
-function tick() {
-  for (const e of document.querySelectorAll('.tick')) put(e, length(Date.now() - e.since) + e.after);
-}
-
-/* ---- the API ---- */
-
-class Problem extends Error {
-  constructor(status, body) {
-    super([body.detail ?? `the server answered ${status}`, body.hint].filter(Boolean).join('; '));
-    this.status = status;
-  }
-}
-
-async function check(r) {
-  if (!r.ok) throw new Problem(r.status, await r.json().catch(() => ({})));
-  return r;
-}
-
-async function call(method, path, body) {
-  const r = await fetch(path, {
-    method,
-    headers: method === 'GET' ? {} : { 'Content-Type': 'application/json' },
-    body: body && JSON.stringify(body),
-    signal: AbortSignal.timeout(TIMEOUT_MS),
-  });
-  await check(r);
-  return r.status === 204 ? null : r.json();
-}
-
-const get = (path) => call('GET', path);
-
-/* ---- tenants' colours ---- */
 
 const colours = new Map();
 
 /* A colour for each tenant, in the order they were first seen; the second seven are striped. */
 function paint(e, tenant) {
-  if (e.tenant === tenant) return;
-  e.tenant = tenant;
-  e.classList.remove('striped', ...Array.from({ length: COLOURS }, (_, i) => `t${i}`));
-  if (tenant == null) return;
-  if (!colours.has(tenant)) colours.set(tenant, colours.size);
-  const n = colours.get(tenant);
-  e.classList.add(`t${n % COLOURS}`);
+  if (tenant != null && !colours.has(tenant)) colours.set(tenant, colours.size);
+  const n = colours.get(tenant) ?? -1;
+  for (let i = 0; i < COLOURS; i++) e.classList.toggle(`t${i}`, n % COLOURS === i);
   e.classList.toggle('striped', n % (2 * COLOURS) >= COLOURS);
+}
+
+function fill(e, part, whole) {
+  e.style.width = `${whole > 0 ? Math.min(100, (100 * part) / whole) : 0}%`;
+}
+
+/* ---- words ---- */
+
+const number = (x) => String(Math.round((x ?? 0) * 100) / 100);
+const many = (n, word) => `${n} ${word}${n === 1 ? '' : 's'}`;
+const gib = (mib) => number(Math.round(mib / 102.4) / 10);
+const clock = (ms) => ms && new Date(ms).toLocaleString('en-GB');
+const title = (j) => (j.array == null ? j.name : `${j.name}[${j.array_index}]`);
+const endText = (j) => j.end !== 'exited' && j.end?.replaceAll('_', ' ');
+const words = (...list) => list.filter(Boolean).join(' · ');
+
+function span(ms) {
+  const s = Math.max(0, Math.floor(ms / 1000));
+  const m = Math.floor(s / 60);
+  const h = Math.floor(m / 60);
+  if (m < 60) return m ? `${m} min ${s % 60} s` : `${s} s`;
+  return h < 24 ? `${h} h ${m % 60} min` : `${Math.floor(h / 24)} d ${h % 24} h`;
+}
+
+/* A time that grows by itself. */
+function since(e, ms, after = '') {
+  Object.assign(e, { since: ms, after });
+  e.classList.toggle('tick', ms != null);
+  put(e, ms == null ? '' : span(Date.now() - ms) + after);
+}
+
+function exitText(j) {
+  return j.exit_signal ? `signal ${j.exit_signal}` : j.exit_code != null && `exit ${j.exit_code}`;
+}
+
+function whereText(j) {
+  const one = (w) => w.node + (w.gpus?.length ? `: GPU ${w.gpus.join(', ')}` : '');
+  return j.where?.map(one).join('; ');
+}
+
+/* ---- the API ---- */
+
+/* An answer that is a refusal is thrown as an error with its status. */
+async function ask(path, options) {
+  const r = await fetch(path, { signal: AbortSignal.timeout(TIMEOUT_MS), ...options });
+  if (r.ok) return r;
+  const p = await r.json().catch(() => ({}));
+  const text = p.detail ? words(p.detail, p.hint) : `the server answered ${r.status}`;
+  throw Object.assign(new Error(text), { status: r.status });
+}
+
+const get = async (path) => (await ask(path)).json();
+const told = (e) => (e.status ? e.message : AWAY);
+
+function send(method, path, body) {
+  const headers = { 'Content-Type': 'application/json' };
+  return ask(path, { method, headers, body: body && JSON.stringify(body) });
 }
 
 /* ---- machines ---- */
 
-function makeMeter(label) {
-  const e = make('div', 'meter');
-  const bar = make('div', 'bar');
-  e.text = make('span', 'number');
-  e.fill = make('i', 'plain');
-  bar.append(e.fill);
-  bar.setAttribute('aria-hidden', 'true');
-  e.append(make('span', 'soft', label), bar, e.text);
-  return e;
+const holderKey = (h, i) => h.id ?? `other ${i}`;
+
+function drawHolder({ f }, h) {
+  put(f.name, h.id == null ? h.name : `${h.name} #${h.id}`);
+  const part = h.milli ? `${number(h.milli / 10)}%` : 'no GPU';
+  put(f.owner, words(h.user, h.tenant, h.milli < 1000 && part));
+  f.button.disabled = h.id == null;
+  f.button.dataset.job = h.id ?? '';
 }
 
-function drawMeter(e, used, total, text) {
-  e.fill.style.width = `${total ? Math.min(100, (100 * used) / total) : 0}%`;
-  put(e.text, text);
-}
-
-function makeHolder() {
-  const e = make('li');
-  e.button = make('button', 'who');
-  e.button.type = 'button';
-  e.name = make('span', 'name');
-  e.owner = make('span', 'soft');
-  e.button.append(e.name, e.owner);
-  e.append(e.button);
-  return e;
-}
-
-function drawHolder(e, h) {
-  const part = h.milli < 1000 && h.milli > 0 ? `${number(h.milli / 10)}%` : '';
-  put(e.name, h.id == null ? h.name : `${h.name} #${h.id}`);
-  put(e.owner, [h.user, h.tenant, part].filter(Boolean).join(' · '));
-  e.button.disabled = h.id == null;
-  e.button.dataset.job = h.id ?? '';
-}
-
-function makeTile() {
-  const e = make('li', 'tile');
-  const head = make('div', 'tile-head');
-  e.index = make('b');
-  e.model = make('span', 'soft');
-  e.bar = make('div', 'bar');
-  e.bar.setAttribute('aria-hidden', 'true');
-  e.holders = make('ul', 'holders');
-  e.free = make('span', 'free');
-  head.append(e.index, e.model);
-  e.append(head, e.bar, e.holders, e.free);
-  return e;
-}
-
-function drawTile(e, g, node) {
-  const jobs = g.jobs ?? [];
-  const key = (h, i) => h.id ?? `other ${i}`;
-  put(e.index, `GPU ${g.index}`);
-  put(e.model, [g.model || node.model, g.mem_mib && gib(g.mem_mib)].filter(Boolean).join(' · '));
-  sync(e.bar, jobs, key, () => make('i'), (seg, h) => {
-    paint(seg, h.tenant);
-    seg.style.width = `${(h.milli || 1000) / 10}%`;
+function drawTile({ f }, g, node) {
+  const free = g.free_milli > 0 && `${number(g.free_milli / 10)}% free`;
+  put(f.index, `GPU ${g.index}`);
+  put(f.model, words(g.model || node.model, g.mem_mib && `${gib(g.mem_mib)} GiB`));
+  sync(f.bar, g.jobs, holderKey, () => make('i'), (e, h) => {
+    paint(e, h.tenant);
+    fill(e, h.milli, 1000);
   });
-  sync(e.holders, jobs, key, makeHolder, drawHolder);
-  const free = g.free_milli ?? 0;
-  put(e.free, !free ? '' : free < 1000 ? `${number(free / 10)}% free` : node.state === 'up' ? 'free' : 'not in use');
-  e.classList.toggle('idle', !jobs.length);
-}
-
-function makeMachine() {
-  const e = make('article', 'card machine');
-  const head = make('header');
-  const meters = make('div', 'meters');
-  e.name = make('h3');
-  e.note = make('span', 'soft');
-  e.state = make('span', 'badge');
-  e.cpu = makeMeter('CPUs');
-  e.mem = makeMeter('Memory');
-  e.tiles = make('ul', 'tiles');
-  e.others = make('ul', 'holders others');
-  e.others.setAttribute('aria-label', 'Jobs without a GPU');
-  meters.append(e.cpu, e.mem);
-  head.append(e.name, e.note, e.state, meters);
-  e.append(head, e.tiles, e.others);
-  return e;
+  sync(f.holders, g.jobs, holderKey, () => copy('t-holder'), drawHolder);
+  put(f.free, g.jobs.length ? free : node.state === 'up' && 'free');
 }
 
 function drawMachine(e, n) {
-  const words = { up: '', drain: 'draining: takes nothing new', down: 'down: cannot be reached' };
-  const gpus = n.gpus ?? [];
-  const cpus = (n.cpu_milli - n.cpu_free_milli) / 1000;
-  put(e.name, n.name);
-  put(e.note, gpus.length ? many(gpus.length, 'GPU') + (n.simulated ? ', simulated' : '') : 'no GPUs');
-  put(e.state, words[n.state] ?? n.state);
-  e.state.hidden = n.state === 'up';
+  const { f } = e;
+  const cpu = n.cpu_milli - n.cpu_free_milli;
+  const mem = n.mem_mib - n.mem_free_mib;
+  const states = { up: '', drain: 'draining: takes nothing new', down: 'down: cannot be reached' };
+  put(f.name, n.name);
+  put(f.note, words(many(n.gpus.length, 'GPU'), n.simulated && 'simulated'));
+  put(f.state, states[n.state] ?? n.state);
   e.classList.toggle('off', n.state === 'down');
-  e.setAttribute('aria-label', `Machine ${n.name}`);
-  drawMeter(e.cpu, cpus, n.cpu_milli / 1000, `${number(cpus)} of ${number(n.cpu_milli / 1000)}`);
-  drawMeter(e.mem, n.mem_mib - n.mem_free_mib, n.mem_mib,
-    `${gib(n.mem_mib - n.mem_free_mib)} of ${gib(n.mem_mib)}`);
-  sync(e.tiles, gpus, (g) => g.index, makeTile, (t, g) => drawTile(t, g, n));
-  sync(e.others, n.jobs ?? [], (h, i) => h.id ?? `other ${i}`, makeHolder, drawHolder);
+  fill(f.cpuBar, cpu, n.cpu_milli);
+  fill(f.memBar, mem, n.mem_mib);
+  put(f.cpu, `${number(cpu / 1000)} of ${number(n.cpu_milli / 1000)}`);
+  put(f.mem, `${gib(mem)} of ${gib(n.mem_mib)} GiB`);
+  sync(f.tiles, n.gpus, (g) => g.index, () => copy('t-tile'), (t, g) => drawTile(t, g, n));
+  sync(f.others, n.jobs ?? [], holderKey, () => copy('t-holder'), drawHolder);
 }
 
-/* ---- tables ---- */
+/* ---- tables: heading, class, how to draw a cell ---- */
 
-const JOB = { head: 'Job', name: 'job', draw(td, j) {
-  if (!td.button) {
-    td.button = make('button', 'link');
-    td.button.type = 'button';
-    td.id_ = make('span', 'soft');
-    td.state = make('span', 'badge');
-    td.append(td.button, td.id_, td.state);
-  }
-  td.button.dataset.job = j.id;
-  put(td.button, title(j));
-  put(td.id_, `#${j.id}`);
-  const usual = ['running', 'queued'].includes(j.state) || j.ended_ms;
-  td.state.hidden = Boolean(usual);
-  put(td.state, usual ? '' : j.state);
-} };
-const USER = { head: 'User', draw: (td, j) => put(td, j.user) };
-const TENANT = { head: 'Tenant', draw: (td, j) => drawTenant(td, j.tenant) };
-const GPUS = { head: 'GPUs', name: 'number few', draw: (td, j) => put(td, number((j.gpu_milli ?? 0) / 1000)) };
+/* The parts of a cell that is made from a template. */
+function cell(td, id) {
+  if (!td.firstChild) td.append(copy(id));
+  return td.firstChild.f;
+}
 
-const COLUMNS = {
-  running: [JOB, USER, TENANT, GPUS,
-    { head: 'Where', name: 'wide', draw: (td, j) => put(td, whereText(j)) },
-    { head: 'Running for', name: 'number time', draw: (td, j) => since(td, j.started_ms) }],
-  waiting: [JOB, USER, TENANT, GPUS,
-    { head: 'Why it waits', name: 'wide', draw: (td, j) => put(td, j.reason_text) },
-    { head: 'Waited', name: 'number time', draw: (td, j) => since(td, j.submitted_ms) }],
-  ended: [JOB, USER, TENANT,
-    { head: 'State', draw: drawState },
-    { head: 'Exit', draw: (td, j) => put(td, exitText(j)) },
-    { head: 'Message', name: 'wide', draw: (td, j) => put(td, j.message) },
-    { head: 'Ended', name: 'number time', draw: (td, j) => since(td, j.ended_ms, ' ago') }],
-  tenants: [
-    { head: 'Tenant', name: 'job', draw: (td, t) => drawTenant(td, t.name, t.parent) },
-    { head: 'GPUs in use', name: 'wide', draw: drawUse },
-    { head: 'Guaranteed', name: 'number few', draw: (td, t) => put(td, number(t.guarantee ?? 0)) },
-    { head: 'Weight', name: 'number few', draw: (td, t) => put(td, number(t.weight ?? 1)) },
-    { head: 'Waiting', name: 'number few', draw: (td, t) => put(td, t.waiting ?? 0) }],
-};
+function drawJob(td, j) {
+  const f = cell(td, 't-job');
+  f.name.dataset.job = j.id;
+  put(f.name, title(j));
+  put(f.id, `#${j.id}`);
+  put(f.state, !`running,queued,${ENDED}`.includes(j.state) && j.state);
+}
 
 function drawTenant(td, name, parent) {
-  if (!td.swatch) {
-    td.swatch = make('i', 'swatch');
-    td.name = make('span');
-    td.parent = make('span', 'soft');
-    td.swatch.setAttribute('aria-hidden', 'true');
-    td.append(td.swatch, td.name, td.parent);
-  }
-  paint(td.swatch, name);
-  put(td.name, name);
-  put(td.parent, parent ? `in ${parent}` : '');
+  const f = cell(td, 't-tenant');
+  paint(f.swatch, name);
+  put(f.name, name);
+  put(f.parent, parent && `in ${parent}`);
+}
+
+/* What a tenant has of all GPUs, with a mark at what it is promised. */
+function drawUse(td, t) {
+  const f = cell(td, 't-use');
+  paint(f.fill, t.name);
+  put(f.number, number(t.used.gpus));
+  fill(f.fill, t.used.gpus, now.gpus);
+  fill(f.mark, t.guarantee, now.gpus);
+  f.mark.hidden = !t.guarantee;
 }
 
 function drawState(td, j) {
@@ -295,176 +205,160 @@ function drawState(td, j) {
   put(td, j.state);
 }
 
-/* What a tenant has of all GPUs, with a mark at what it is promised. */
-function drawUse(td, t) {
-  if (!td.fill) {
-    td.number = make('span', 'number');
-    td.bar = make('div', 'bar');
-    td.fill = make('i');
-    td.mark = make('b', 'mark');
-    td.bar.setAttribute('aria-hidden', 'true');
-    td.bar.append(td.fill, td.mark);
-    const line = make('div', 'use');
-    line.append(td.number, td.bar);
-    td.append(line);
-  }
-  const percent = (x) => `${Math.min(100, (100 * x) / (t.total || 1))}%`;
-  paint(td.fill, t.name);
-  put(td.number, number(t.used?.gpus ?? 0));
-  td.fill.style.width = percent(t.used?.gpus ?? 0);
-  td.mark.style.left = percent(t.guarantee ?? 0);
-  td.mark.hidden = !t.guarantee;
-}
+const WHO = [
+  ['Job', 'first', drawJob],
+  ['User', '', (td, j) => put(td, j.user)],
+  ['Tenant', '', (td, j) => drawTenant(td, j.tenant)],
+];
+const GPUS = ['GPUs', 'count', (td, j) => put(td, number(j.gpu_milli / 1000))];
+const COLUMNS = {
+  running: [...WHO, GPUS,
+    ['Where', 'text', (td, j) => put(td, whereText(j))],
+    ['Running for', 'time', (td, j) => since(td, j.started_ms)]],
+  waiting: [...WHO, GPUS,
+    ['Why it waits', 'text', (td, j) => put(td, j.reason_text)],
+    ['Waited', 'time', (td, j) => since(td, j.submitted_ms)]],
+  ended: [...WHO,
+    ['State', '', drawState],
+    ['Exit', '', (td, j) => put(td, exitText(j))],
+    ['Message', 'text', (td, j) => put(td, j.message || endText(j))],
+    ['Ended', 'time', (td, j) => since(td, j.ended_ms, ' ago')]],
+  tenants: [
+    ['Tenant', 'first', (td, t) => drawTenant(td, t.name, t.parent)],
+    ['GPUs in use', 'text', drawUse],
+    ['Guaranteed', 'count', (td, t) => put(td, number(t.guarantee))],
+    ['Weight', 'count', (td, t) => put(td, number(t.weight))],
+    ['Waiting', 'count', (td, t) => put(td, t.waiting)]],
+};
 
-/* Roles are said aloud because narrow screens lay the rows out as blocks. */
-function makeRow(columns, cell, scope) {
+function makeRow(columns, tag) {
   const tr = make('tr');
-  tr.setAttribute('role', 'row');
-  for (const c of columns) {
-    const e = make(cell, c.name);
-    e.setAttribute('role', scope ? 'columnheader' : 'cell');
-    e.dataset.label = c.head;
-    if (scope) e.textContent = c.head;
+  for (const [head, name] of columns) {
+    const e = make(tag, name);
+    if (tag === 'th') e.textContent = head;
+    e.dataset.label = head;
     tr.append(e);
   }
   return tr;
 }
 
-function drawTable(id, items, key) {
+function drawTable(id, items) {
   const table = $(id);
   const columns = COLUMNS[id];
-  if (!table.tBodies.length) {
-    table.setAttribute('role', 'table');
-    table.createTHead().append(makeRow(columns, 'th', true));
+  if (!table.tHead) {
+    table.createTHead().append(makeRow(columns, 'th'));
     table.createTBody();
-    table.tHead.setAttribute('role', 'rowgroup');
-    table.tBodies[0].setAttribute('role', 'rowgroup');
   }
-  sync(table.tBodies[0], items, key, () => makeRow(columns, 'td'), (tr, item) => {
-    if (item.id) tr.dataset.job = item.id;
-    tr.classList.toggle('open', item.id !== undefined && item.id === open.id);
-    columns.forEach((c, i) => c.draw(tr.cells[i], item));
+  sync(table.tBodies[0], items, (x) => x.id ?? x.name, () => makeRow(columns, 'td'), (tr, x) => {
+    if (x.id) tr.dataset.job = x.id;
+    columns.forEach(([, , draw], i) => draw(tr.cells[i], x));
   });
-  table.hidden = !items.length;
-  $(`no-${id}`).hidden = items.length > 0;
 }
 
 /* ---- the whole ---- */
 
-const now = { server: null, me: null, nodes: [], live: [], ended: [], tenants: [], more: false };
-
 function queueOrder(a, b) {
-  const rank = (list, x) => (list.includes(x) ? list.indexOf(x) : list.length);
-  return rank(WAITING, a.state) - rank(WAITING, b.state)
-    || rank(PRIORITIES, a.priority) - rank(PRIORITIES, b.priority)
+  return WAITING.indexOf(a.state) - WAITING.indexOf(b.state)
+    || PRIORITIES.indexOf(a.priority) - PRIORITIES.indexOf(b.priority)
     || a.submitted_ms - b.submitted_ms || a.id - b.id;
 }
 
 function draw() {
-  const waiting = now.live.filter((j) => WAITING.includes(j.state)).sort(queueOrder);
-  const running = now.live.filter((j) => !WAITING.includes(j.state)).sort((a, b) => b.id - a.id);
-  const gpus = now.nodes.filter((n) => n.state !== 'down').flatMap((n) => n.gpus ?? []);
-  const free = gpus.reduce((sum, g) => sum + (g.free_milli ?? 0), 0) / 1000;
-  const machines = many(now.nodes.length, 'machine');
-  const key = (j) => j.id;
-  put($('summary'), gpus.length ? `${machines} · ${number(free)} of ${many(gpus.length, 'GPU')} free` : machines);
-  document.title = gpus.length ? `Nightshift: ${number(free)} of ${gpus.length} free` : 'Nightshift';
-  $('simulated').hidden = !now.server.simulated;
-  $('mode').hidden = !['rootless', 'plain'].includes(now.server.mode);
-  put($('user'), now.me.role === 'admin' ? `${now.me.user} (admin)` : now.me.user);
-  for (const t of now.tenants) if (!colours.has(t.name)) colours.set(t.name, colours.size);
-  sync($('machines'), now.nodes, (n) => n.name, makeMachine, drawMachine);
-  $('no-machines').hidden = now.nodes.length > 0;
-  drawTable('running', running, key);
-  drawTable('waiting', waiting, key);
-  drawTable('ended', now.ended, key);
-  drawTable('tenants', now.tenants.map((t) => ({ ...t, total: gpus.length })), (t) => t.name);
-  put($('n-running'), running.length || '');
-  put($('n-waiting'), waiting.length || '');
-  $('more').hidden = !now.more;
+  const waiting = now.live.filter(waits).sort(queueOrder);
+  const running = now.live.filter((j) => !waits(j)).sort((a, b) => b.id - a.id);
+  const gpus = now.nodes.filter((n) => n.state !== 'down').flatMap((n) => n.gpus);
+  const free = number(gpus.reduce((sum, g) => sum + g.free_milli, 0) / 1000);
+  now.gpus = gpus.length;
+  const room = `${free} of ${many(now.gpus, 'GPU')} free`;
+  put($('summary'), words(many(now.nodes.length, 'machine'), room));
+  document.title = `Nightshift: ${room}`;
+  put($('simulated'), now.server.simulated && 'GPUs are simulated');
+  put($('mode'), /rootless|plain/.test(now.server.mode) && 'one user only: runs without root');
+  put($('user'), words(now.me.user, now.me.role === 'admin' && 'administrator'));
+  drawTable('tenants', now.tenants); /* first: it gives out the colours */
+  sync($('machines'), now.nodes, (n) => n.name, () => copy('t-machine'), drawMachine);
+  drawTable('running', running);
+  drawTable('waiting', waiting);
+  drawTable('ended', now.ended);
+  put($('n-running'), running.length);
+  put($('n-waiting'), waiting.length);
   $('hint').hidden = now.live.length + now.ended.length > 0;
   $('main').hidden = $('me').hidden = false;
   $('sign-in').hidden = true;
 }
 
-/* Newest first, at most 200; when there are more, those that run must not be missing. */
+/* The newest 200; when there are more, those that run must not be missing. */
 async function getLive() {
   const { jobs, next } = await get('/v1/jobs?limit=200');
-  now.more = next != null;
-  if (!now.more) return jobs;
-  const held = await get(`/v1/jobs?state=${HOLDING}&limit=200`);
-  return [...new Map([...jobs, ...held.jobs].map((j) => [j.id, j])).values()];
+  $('more').hidden = next == null;
+  if (next == null) return jobs;
+  const holding = await get(`/v1/jobs?state=${HOLDING}&limit=200`);
+  return [...jobs.filter(waits), ...holding.jobs];
 }
 
-async function fetchAll() {
-  const [server, me, nodes, live, ended, quota] = await Promise.all([
+async function getAll() {
+  const [server, me, { nodes }, live, ended, { tenants }] = await Promise.all([
     get('/v1/server'), get('/v1/whoami'), get('/v1/nodes'), getLive(),
     get(`/v1/jobs?state=${ENDED}&limit=20`), get('/v1/quota')]);
-  Object.assign(now, { server, me, live, nodes: nodes.nodes, tenants: quota.tenants });
-  now.ended = ended.jobs.sort((a, b) => b.ended_ms - a.ended_ms);
+  ended.jobs.sort((a, b) => b.ended_ms - a.ended_ms);
+  Object.assign(now, { server, me, nodes, live, ended: ended.jobs, tenants });
 }
 
 let loading = false;
 let again = false;
-let timer = 0;
+let timer = { id: 0, due: Infinity };
 let seen = 0;
 
-/* Looks in `ms`, or earlier when a look was to come earlier. */
+/* Looks in `ms`, or earlier when that was planned already. */
 function look(ms) {
   const due = Date.now() + ms;
-  if (loading) again = true;
-  else if (!timer || due < timer.due) {
-    clearTimeout(timer.id);
-    timer = { due, id: setTimeout(load, ms) };
-  }
+  again ||= loading;
+  if (loading || due >= timer.due) return;
+  clearTimeout(timer.id);
+  timer = { due, id: setTimeout(load, ms) };
 }
 
 async function load() {
   let next = POLL_MS;
-  timer = 0;
+  timer.due = Infinity;
   loading = true;
   again = false;
   try {
-    await fetchAll();
+    await getAll();
     seen = Date.now();
-    away('');
+    notice('');
     draw();
-    if (open.id) await drawPanel();
+    await drawPanel();
     listen();
   } catch (e) {
     if (e.status === 401) {
       signedOut();
-      next = 0;
     } else {
-      away(e instanceof Problem ? `The server says: ${e.message}.` : 'The Nightshift server does not answer.');
-      if (!(e instanceof Problem) && !['TypeError', 'TimeoutError'].includes(e.name)) console.error(e);
+      notice(told(e));
       next = RETRY_MS;
     }
   }
   loading = false;
-  if (again || next) look(again ? GAP_MS : next);
+  look(again ? GAP_MS : next);
 }
 
-function away(text) {
-  const then = seen ? ` This is how things stood at ${new Date(seen).toLocaleTimeString('en-GB')}.` : '';
+function notice(text) {
+  const then = seen ? ` This is how things stood at ${clock(seen)}.` : '';
   document.body.classList.toggle('away', text !== '');
   put($('notice'), text && `${text}${then} Trying again…`);
-  $('notice').hidden = !text;
-  if (text && !seen) put($('summary'), '');
 }
-
-/* ---- events ---- */
 
 let events = null;
 
 function listen() {
   if (events || document.hidden) return;
   events = new EventSource('/v1/events');
-  const soon = () => look(EVENT_WAIT_MS);
-  for (const kind of ['open', 'message', 'job', 'node', 'tenant']) events.addEventListener(kind, soon);
+  for (const kind of ['open', 'message', 'job', 'node', 'tenant'])
+    events.addEventListener(kind, () => look(EVENT_MS));
   events.onerror = () => {
-    if (events?.readyState === EventSource.CLOSED) deafen();
-    soon();
+    const refused = events?.readyState === EventSource.CLOSED;
+    if (refused) deafen();
+    look(refused ? RETRY_MS : EVENT_MS);
   };
 }
 
@@ -473,20 +367,14 @@ function deafen() {
   events = null;
 }
 
-/* A browser opens few connections to one server: pages that nobody looks at keep none. */
-document.addEventListener('visibilitychange', () => {
-  if (document.hidden) deafen();
-  else if ($('sign-in').hidden) look(0);
-});
-
 /* ---- signing in ---- */
 
 function signedOut() {
   deafen();
   closePanel();
-  away('');
-  $('main').hidden = $('me').hidden = true;
+  notice('');
   put($('summary'), '');
+  $('main').hidden = $('me').hidden = true;
   if (!$('sign-in').hidden) return;
   $('sign-in').hidden = false;
   $('token').focus();
@@ -495,122 +383,108 @@ function signedOut() {
 async function signIn(token) {
   put($('sign-in-error'), '');
   try {
-    await call('POST', '/v1/session', { token });
+    await send('POST', '/v1/session', { token });
     $('token').value = '';
+    look(0);
   } catch (e) {
     signedOut();
-    put($('sign-in-error'), e instanceof Problem ? e.message : 'The Nightshift server does not answer.');
-    return;
+    put($('sign-in-error'), told(e));
   }
-  look(0);
 }
-
-$('sign-in').addEventListener('submit', (ev) => {
-  ev.preventDefault();
-  signIn($('token').value.trim());
-});
-
-$('sign-out').addEventListener('click', async () => {
-  await call('DELETE', '/v1/session').catch(() => {});
-  look(0);
-});
 
 /* ---- one job ---- */
 
-const open = { id: 0, job: null, from: null, log: null };
-
 const ACTIONS = [
   { verb: 'cancel', text: 'Cancel', can: (j) => !ENDED.includes(j.state) && j.state !== 'stopping',
-    ask: (j) => (WAITING.includes(j.state) && j.state !== 'frozen' ? 'It leaves the queue.'
+    harm: (j) => (['queued', 'held'].includes(j.state) ? 'It leaves the queue.'
       : 'Its processes are ended; what it has not saved is lost.') },
-  { verb: 'freeze', text: 'Freeze', can: (j) => j.state === 'running' && j.spec?.freeze?.mode !== 'none',
-    ask: (j) => (j.spec?.freeze?.mode === 'requeue' ? 'It will begin again from the start.' : '') },
+  { verb: 'freeze', text: 'Freeze',
+    can: (j) => j.state === 'running' && j.spec?.freeze?.mode !== 'none',
+    harm: (j) => j.spec?.freeze?.mode === 'requeue' && 'It will begin again from the start.' },
   { verb: 'thaw', text: 'Thaw', can: (j) => ['paused', 'frozen'].includes(j.state) },
-  { verb: 'release', text: 'Release', can: (j) => j.state === 'held', rare: true },
+  { verb: 'release', text: 'Release', can: (j) => j.state === 'held' },
 ];
 
-function ask(text, yes) {
+function confirmed(text, yes) {
   const box = $('ask');
   put($('question'), text);
   put($('yes'), yes);
   box.returnValue = '';
   box.showModal();
-  return new Promise((done) => {
-    box.addEventListener('close', () => done(box.returnValue === 'yes'), { once: true });
-  });
+  return new Promise((done) => { box.onclose = () => done(box.returnValue); });
 }
 
-async function act(action) {
+async function act({ verb, text, harm }) {
   const j = open.job;
-  const harm = action.ask?.(j);
-  const question = `${action.text} job ${j.id} (${title(j)})? ${harm}`;
-  if (harm && !(await ask(question, `${action.text} job ${j.id}`))) return;
+  const loss = harm?.(j);
+  const yes = `${text} job ${j.id}`;
+  if (loss && !(await confirmed(`${yes} (${title(j)})? ${loss}`, yes))) return;
   put($('panel-error'), '');
   try {
-    await call('POST', `/v1/jobs/${j.id}/${action.verb}`, {});
+    await send('POST', `/v1/jobs/${j.id}/${verb}`, {});
   } catch (e) {
-    put($('panel-error'), e instanceof Problem ? e.message : 'The server did not answer: nothing is known.');
+    put($('panel-error'), told(e));
   }
   look(0);
 }
 
+function makeAction(a) {
+  const e = make('button', a.verb === 'cancel' ? 'danger' : '');
+  e.textContent = a.text;
+  e.onclick = () => act(a);
+  return e;
+}
+
 function drawActions(j) {
   const mine = now.me.role === 'admin' || now.me.user === j.user;
-  sync($('actions'), ACTIONS, (a) => a.verb, (a) => {
-    const b = make('button', a.verb === 'cancel' ? 'danger' : '', a.text);
-    b.type = 'button';
-    b.addEventListener('click', () => act(a));
-    return b;
-  }, (b, a) => {
-    b.disabled = !mine || !a.can(j);
-    b.hidden = Boolean(a.rare) && !a.can(j);
-    b.title = mine ? '' : 'Its owner or an administrator can do this';
+  sync($('actions'), ACTIONS, (a) => a.verb, makeAction, (e, a) => {
+    e.disabled = !mine || !a.can(j);
+    e.title = mine ? '' : 'Its owner or an administrator can do this';
   });
 }
 
 function facts(j) {
   const s = j.spec ?? {};
-  const command = Array.isArray(s.command) ? s.command.join(' ') : s.command;
   return [
-    ['State', j.state], ['Exit', j.ended_ms && exitText(j)], ['User', j.user], ['Tenant', j.tenant],
-    ['Priority', j.priority], ['GPUs', number((j.gpu_milli ?? 0) / 1000)],
-    ['Replicas', j.replicas > 1 && j.replicas], ['Where', whereText(j)],
-    ['Submitted', clock(j.submitted_ms)], ['Started', j.started_ms && clock(j.started_ms)],
-    ['Ended', j.ended_ms && clock(j.ended_ms)],
-    ['Ran for', j.started_ms && j.ended_ms && length(j.ended_ms - j.started_ms)],
-    ['Run', j.run > 1 && j.run], ['Longest', s.max_time], ['Image', s.image], ['Folder', s.workdir],
-    ['Command', command],
+    ['State', j.state], ['Exit', exitText(j)],
+    ['User', j.user], ['Tenant', j.tenant], ['Priority', j.priority],
+    ['GPUs', number(j.gpu_milli / 1000)], ['Replicas', j.replicas > 1 && j.replicas],
+    ['Where', whereText(j)], ['Submitted', clock(j.submitted_ms)], ['Started', clock(j.started_ms)],
+    ['Ended', clock(j.ended_ms)], ['Run', j.run > 1 && j.run], ['Time limit', s.max_time],
+    ['Image', s.image], ['Folder', s.workdir],
+    ['Command', Array.isArray(s.command) ? s.command.join(' ') : s.command],
   ].filter(([, value]) => value);
 }
 
+function makeFact() {
+  const e = make('div');
+  e.append(make('dt'), make('dd'));
+  return e;
+}
+
 async function drawPanel() {
-  const id = open.id;
-  let why = null;
+  const { id } = open;
+  if (!id) return;
+  let j;
+  let reasons = [];
   try {
-    const job = await get(`/v1/jobs/${id}`);
-    if (WAITING.includes(job.state)) why = await get(`/v1/jobs/${id}/why`);
-    if (id !== open.id) return;
-    open.job = job;
+    j = await get(`/v1/jobs/${id}`);
+    if (waits(j)) ({ reasons } = await get(`/v1/jobs/${id}/why`));
   } catch (e) {
-    if (id !== open.id) return;
-    if (!(e instanceof Problem) || e.status === 401) throw e;
-    put($('panel-error'), e.message);
+    if (![403, 404].includes(e.status)) throw e;
+    if (id === open.id) put($('panel-error'), e.message);
     return;
   }
-  const j = open.job;
+  if (id !== open.id) return;
+  open.job = j;
   put($('title'), `${title(j)} #${j.id}`);
   put($('message'), j.message);
   drawActions(j);
-  sync($('facts'), facts(j), ([name]) => name, () => {
-    const e = make('div');
-    e.append(make('dt'), make('dd'));
-    return e;
-  }, (e, [name, value]) => {
+  sync($('reasons'), reasons, (r, i) => i, () => make('li'), (e, r) => put(e, r.text));
+  sync($('facts'), facts(j), ([name]) => name, makeFact, (e, [name, value]) => {
     put(e.firstChild, name);
     put(e.lastChild, value);
   });
-  $('why').hidden = !why?.reasons?.length;
-  sync($('reasons'), why?.reasons ?? [], (_, i) => i, () => make('li'), (e, r) => put(e, r.text));
   if (!open.log || open.log.broken || open.log.run !== j.run) follow(j);
 }
 
@@ -622,121 +496,57 @@ function openPanel(id, from) {
   put($('title'), `Job #${id}`);
   $('panel').hidden = false;
   $('title').focus();
-  mark();
-  look(0);
+  if (now.me) drawPanel().catch(() => look(0));
+  else look(0);
 }
 
 function closePanel() {
   if (!open.id) return;
-  const from = open.from;
-  const inside = $('panel').contains(document.activeElement);
+  const { from } = open;
   open.log?.stop.abort();
   Object.assign(open, { id: 0, job: null, from: null, log: null });
   history.replaceState(null, '', location.pathname + location.search);
   $('panel').hidden = true;
-  for (const id of ['actions', 'facts', 'reasons']) sync($(id), [], null, null, null);
+  for (const id of ['actions', 'reasons', 'facts']) sync($(id), []);
   for (const id of ['message', 'panel-error', 'log', 'log-state']) put($(id), '');
-  $('why').hidden = true;
-  if (inside && from?.isConnected) from.focus();
-  mark();
+  if (from?.isConnected) from.focus();
 }
-
-function mark() {
-  for (const tr of document.querySelectorAll('tr[data-job]'))
-    tr.classList.toggle('open', Number(tr.dataset.job) === open.id);
-}
-
-document.addEventListener('click', (ev) => {
-  const e = ev.target.closest('[data-job]');
-  if (e?.dataset.job && getSelection().isCollapsed)
-    openPanel(Number(e.dataset.job), e.matches('button') ? e : e.querySelector('button'));
-});
-document.addEventListener('keydown', (ev) => {
-  if (ev.key === 'Escape' && !$('ask').open) closePanel();
-});
-$('close').addEventListener('click', closePanel);
-$('yes').addEventListener('click', () => $('ask').close('yes'));
-$('no').addEventListener('click', () => $('ask').close('no'));
 
 /* ---- its output ---- */
 
-/* The last lines of a stream of text, in one <pre>. */
-class Tail {
-  constructor(pre) {
-    this.pre = pre;
-    this.parts = []; /* text nodes, with how many lines each ends */
-    this.lines = 0;
-    this.chars = 0;
-    pre.textContent = '';
+/* A text node a line, the last LOG_LINES of them; a very long line counts as several. */
+function addOutput(pre, raw) {
+  const text = raw.replace(/\x1b\[[0-9;?]*[A-Za-z]/g, '').replace(/\r\n?/g, '\n');
+  const atEnd = pre.scrollHeight - pre.scrollTop - pre.clientHeight < 24;
+  for (const line of (text.match(/.{0,4000}\n|.{1,4000}/g) ?? []).slice(-LOG_LINES)) {
+    const last = pre.lastChild;
+    if (last && last.length < 4000 && !last.data.endsWith('\n')) last.appendData(line);
+    else pre.append(line);
   }
-
-  add(raw) {
-    const text = raw.replace(/\x1b\[[0-9;?]*[A-Za-z]/g, '').replace(/\r\n?/g, '\n');
-    const { pre } = this;
-    const atEnd = pre.scrollHeight - pre.scrollTop - pre.clientHeight < 24;
-    for (let i = 0; i < text.length; i += 8192) this.addPart(text.slice(i, i + 8192));
-    while (this.chars > LOG_CHARS) this.cut(this.parts[0].node.length, this.parts[0].lines);
-    while (this.lines > LOG_LINES) this.cutLines(this.lines - LOG_LINES);
-    if (atEnd) pre.scrollTop = pre.scrollHeight;
-  }
-
-  addPart(text) {
-    let part = this.parts.at(-1);
-    if (!part || part.node.length > 8192) {
-      part = { node: document.createTextNode(''), lines: 0 };
-      this.parts.push(part);
-      this.pre.append(part.node);
-    }
-    const lines = text.split('\n').length - 1;
-    part.node.appendData(text);
-    part.lines += lines;
-    this.lines += lines;
-    this.chars += text.length;
-  }
-
-  cutLines(n) {
-    const { node, lines } = this.parts[0];
-    if (lines <= n) {
-      this.cut(node.length, lines);
-      return;
-    }
-    let at = -1;
-    for (let i = 0; i < n; i++) at = node.data.indexOf('\n', at + 1);
-    this.cut(at + 1, n);
-  }
-
-  cut(chars, lines) {
-    const part = this.parts[0];
-    part.node.deleteData(0, chars);
-    part.lines -= lines;
-    this.chars -= chars;
-    this.lines -= lines;
-    if (!part.node.length) this.parts.shift().node.remove();
-  }
+  while (pre.childNodes.length > LOG_LINES) pre.firstChild.remove();
+  if (atEnd) pre.scrollTop = pre.scrollHeight;
 }
 
 async function follow(j) {
-  open.log?.stop.abort();
   const log = { run: j.run, broken: false, stop: new AbortController() };
   const say = (text) => open.log === log && put($('log-state'), text);
+  open.log?.stop.abort();
   open.log = log;
+  put($('log'), '');
   say(j.ended_ms ? '' : j.run ? 'live' : 'comes when it runs');
   try {
     const path = `/v1/jobs/${j.id}/log?follow=1&format=text&tail=${LOG_LINES}`;
-    const r = await check(await fetch(path, { signal: log.stop.signal }));
+    const r = await ask(path, { signal: log.stop.signal });
     const reader = r.body.pipeThrough(new TextDecoderStream()).getReader();
-    const tail = new Tail($('log'));
     for (let part; !(part = await reader.read()).done;) {
       if (open.log !== log) return;
-      tail.add(part.value);
+      addOutput($('log'), part.value);
       await new Promise((on) => setTimeout(on, 30)); /* a flood waits in the server */
     }
-    say(tail.chars ? 'ended' : 'it wrote nothing');
+    say($('log').firstChild ? 'complete' : 'it wrote nothing');
   } catch (e) {
-    if (open.log !== log || log.stop.signal.aborted) return;
-    log.broken = !(e instanceof Problem);
-    say(log.broken ? 'broken off' : e.message);
-    if (log.broken) look(RETRY_MS);
+    log.broken = !e.status;
+    say(log.broken ? 'interrupted' : e.message);
   }
 }
 
@@ -748,12 +558,32 @@ function begin() {
     history.replaceState(null, '', location.pathname + location.search);
     signIn(value);
   } else if (key === 'job' && Number(value)) {
-    openPanel(Number(value), null);
+    openPanel(Number(value));
   } else {
     look(0);
   }
 }
 
-addEventListener('hashchange', begin);
-setInterval(tick, 1000);
+$('sign-in').onsubmit = (ev) => {
+  ev.preventDefault();
+  signIn($('token').value.trim());
+};
+$('sign-out').onclick = () => send('DELETE', '/v1/session').finally(() => look(0)).catch(() => {});
+$('close').onclick = closePanel;
+$('yes').onclick = () => $('ask').close('yes');
+$('no').onclick = () => $('ask').close();
+document.onclick = (ev) => {
+  const e = ev.target.closest('[data-job]');
+  if (e?.dataset.job && getSelection().isCollapsed)
+    openPanel(Number(e.dataset.job), e.matches('tr') ? e.querySelector('button') : e);
+};
+document.onkeydown = (ev) => {
+  if (ev.key === 'Escape' && !$('ask').open) closePanel();
+};
+/* A browser opens few connections to one server: pages that nobody looks at keep none. */
+document.onvisibilitychange = () => (document.hidden ? deafen() : look(0));
+window.onhashchange = begin;
+setInterval(() => {
+  for (const e of document.querySelectorAll('.tick')) put(e, span(Date.now() - e.since) + e.after);
+}, 1000);
 begin();

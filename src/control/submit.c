@@ -36,6 +36,12 @@ static struct str base_name(struct str path)
     return path;
 }
 
+static bool is_name_byte(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           strchr("._-+", c);
+}
+
 /* The program's name; of a shell line its first word. */
 static struct str default_name(const struct spec *s)
 {
@@ -46,6 +52,9 @@ static struct str default_name(const struct spec *s)
             first = word;
     }
     first = base_name(first);
+    for (size_t i = 0; i < first.n; i++)
+        if (!is_name_byte(first.p[i]))
+            first.n = i;
     return first.n && first.n <= NAME_MAX_BYTES ? first : STR("job");
 }
 

@@ -83,7 +83,8 @@ void request_start(const struct engine_start *s, const struct request_site *site
     json_put_str(&w, "image", spec->image);
     json_put_str(&w, "network", str_of(spec_network_name(spec->network)));
     json_put_bool(&w, "tty", spec->tty);
-    json_put_bool(&w, "stdin", spec->has_stdin);
+    if (spec->has_stdin)
+        json_put_bool(&w, "stdin", true);
     json_put_u64(&w, "cpu_milli", spec->request.cpu_milli);
     json_put_u64(&w, "mem_mib", spec->request.mem_mib);
     json_put_u64(&w, "pids_max", site->pids_max);
