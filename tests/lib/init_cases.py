@@ -485,6 +485,19 @@ def _(wrap):
         same(sorted(task.log("stdout").split()), [b"main", b"other", b"up", b"up"])
 
 
+@case("TERM reaches all of a pid namespace that has no /proc of its own")
+def _(wrap):
+    if not wrap:
+        raise Skip("only as process 1")
+    task = sh("trap 'echo main; wait; exit 8' TERM; setsid sh -c "
+              "'trap \"echo other; exit\" TERM; echo up; while :; do sleep 0.01; done' & "
+              "echo up; while :; do sleep 0.01; done")([w for w in wrap if w != "--mount-proc"])
+    wait_for("both", lambda: task.log("stdout") == b"up\nup\n")
+    task.kill()
+    same(task.wait(), 8)
+    same(sorted(task.log("stdout").split()), [b"main", b"other", b"up", b"up"])
+
+
 @case("a signal to the job leaves execs alone, and one to an exec leaves the job alone")
 def _(wrap):
     task = sh("trap 'echo usr1' USR1; echo up; while :; do sleep 0.01; done")(wrap)
