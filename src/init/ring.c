@@ -110,8 +110,9 @@ void ring_write(struct ring *r, int64_t t_us, enum joblog_stream s, struct str c
 
 void ring_note(struct ring *r, int64_t t_us, const char *text)
 {
-    ring_write(r, t_us, JOBLOG_META, str_of(text));
-    ring_write(r, t_us, JOBLOG_META, STR("\n"));
+    AUTO(buf_free) struct buf line = BUF(JOBLOG_TEXT_MAX);
+    buf_printf(&line, "%s\n", text);
+    ring_write(r, t_us, JOBLOG_META, buf_str(&line));
 }
 
 void ring_begin(struct ring *r, const int fd[static JOBLOG_SEGMENTS], uint64_t bytes, int64_t t_us)

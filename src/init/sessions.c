@@ -206,13 +206,20 @@ static size_t users(const struct sessions *s)
     return n;
 }
 
+static void tell_end(struct sessions *s, struct client *c)
+{
+    if (s->why_not)
+        client_send_error(c, s->why_not);
+    client_end(c, &s->how);
+}
+
 /* Watchers and the attached learn when the job began, and how it ended if it has. */
 static void welcome(struct sessions *s, struct client *c, enum client_role role)
 {
     c->role = role;
     client_send_started(c, s->started_ms);
     if (s->ended)
-        client_end(c, &s->how);
+        tell_end(s, c);
 }
 
 static int on_signal(struct sessions *s, struct client *c, struct str payload, struct err *e)
@@ -466,19 +473,16 @@ void sessions_end(struct sessions *s, const struct stream_exit *how, const char 
 {
     int64_t now_ms = mono_ms(), until_ms = now_ms + FLUSH_MS;
     struct pollfd p[SESSIONS_POLLS];
-    on_connection(s, now_ms); /* a short job may be over before its watcher was let in */
     s->ended = true;
     s->how = *how;
+    s->why_not = why_not;
     for (size_t i = 0; i < SESSIONS_CLIENTS; i++) {
         struct client *c = &s->client[i];
-        if (c->fd < 0 || (c->role != CLIENT_WATCH && c->role != CLIENT_ATTACH))
-            continue;
-        if (why_not)
-            client_send_error(c, why_not);
-        client_end(c, how);
+        if (c->role == CLIENT_WATCH || c->role == CLIENT_ATTACH)
+            tell_end(s, c);
+        flush(s, c, now_ms);
     }
-    for (size_t i = 0; i < SESSIONS_CLIENTS; i++)
-        flush(s, &s->client[i], now_ms);
+    on_connection(s, now_ms); /* a short job may be over before its watcher was let in */
     for (memset(p, 0, sizeof p); is_busy(s) && now_ms < until_ms; now_ms = mono_ms()) {
         sessions_polled(s, p, now_ms);
         sessions_polls(s, p);

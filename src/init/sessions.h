@@ -35,6 +35,7 @@ struct sessions {
     int64_t started_ms; /* of the job, since 1970 */
     bool ended;         /* the job; `how` is set */
     struct stream_exit how;
+    const char *why_not; /* the program could not be run: the reason; else NULL */
     struct client client[SESSIONS_CLIENTS];
     struct exec exec[SESSIONS_EXECS];
     char chunk[STREAM_PAYLOAD_MAX];
@@ -59,8 +60,7 @@ bool sessions_reaped(struct sessions *s, pid_t pid, const struct stream_exit *ho
 /* To the job: to everything below us but the execs. */
 void sessions_signal_job(struct sessions *s, int signo);
 
-/* The job has ended: tells everybody, and waits a bounded time until they have heard.  `why_not`
- * is NULL, or says why the program could not be run. */
+/* The job has ended: tells everybody, and waits a bounded time until they have heard. */
 void sessions_end(struct sessions *s, const struct stream_exit *how, const char *why_not);
 
 #endif

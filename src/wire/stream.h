@@ -10,9 +10,9 @@
  *   EXEC    runs another command inside the task: the same frames, with that command's own EXIT.
  *   SIGNAL  to the job, and the connection is closed.
  *
- * ERROR, with a sentence for people, comes when something was refused; after it the connection is
- * closed, except that EXIT still follows when the job's program could not be run.  An end of file
- * without EXIT means that the task's supervisor is gone.
+ * ERROR, with a sentence for people, comes when something was refused, and the connection is closed.
+ * When a program could not be run, EXIT with 127 or 126 follows the ERROR.  An end of file without
+ * EXIT and ERROR means that the task's supervisor is gone.
  *
  * Sizes are bounded by type, so a frame that came out of the decoder has a payload of a right size.
  * Everything is pure: no descriptors, no clock.

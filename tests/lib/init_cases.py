@@ -329,14 +329,13 @@ def _(wrap):
 
 @case("a job on a terminal has one, of the right size, and hears of changes")
 def _(wrap):
-    task = Task(["sh", "-c", "tty >/dev/null && echo yes; stty size; trap 'stty size' WINCH; "
-                 "read x; while :; do read x && break; done; exit 6"], ["--tty"], wrap)
+    task = Task(["sh", "-c", "trap 'stty size' WINCH; tty >/dev/null && echo yes; stty size; "
+                 "while ! read x; do :; done; exit 6"], ["--tty"], wrap)
     client = task.attach()
     wait_for("the first size", lambda: b"24 80\r\n" in task.log("stdout"))
     client.send(resize_frame(33, 111))
-    client.send(frame(STDIN, b"\n"))
     client.see(b"33 111")
-    client.type(b"\n\n\n")
+    client.type(b"\n")
     same(client.read_all().exit, (6, 0))
     same(task.wait(), 6)
     assert task.log("stdout").startswith(b"yes\r\n")
@@ -483,6 +482,19 @@ def _(wrap):
         send(task)
         same(task.wait(), 8)
         same(sorted(task.log("stdout").split()), [b"main", b"other", b"up", b"up"])
+
+
+@case("TERM reaches all of a pid namespace that has no /proc of its own")
+def _(wrap):
+    if not wrap:
+        raise Skip("only as process 1")
+    task = sh("trap 'echo main; wait; exit 8' TERM; setsid sh -c "
+              "'trap \"echo other; exit\" TERM; echo up; while :; do sleep 0.01; done' & "
+              "echo up; while :; do sleep 0.01; done")([w for w in wrap if w != "--mount-proc"])
+    wait_for("both", lambda: task.log("stdout") == b"up\nup\n")
+    task.kill()
+    same(task.wait(), 8)
+    same(sorted(task.log("stdout").split()), [b"main", b"other", b"up", b"up"])
 
 
 @case("a signal to the job leaves execs alone, and one to an exec leaves the job alone")
