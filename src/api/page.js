@@ -2,7 +2,7 @@
  * Names, messages and output come from jobs: they become text on the page, never markup. */
 
 const EVENT_MS = 100; /* events that come together cause one look */
-const GAP_MS = 500; /* between two looks, however much happens */
+const GAP_MS = 500; /* the least between two looks */
 const POLL_MS = 15000;
 const RETRY_MS = 2000;
 const TIMEOUT_MS = 10000;
@@ -200,11 +200,6 @@ function drawUse(td, t) {
   f.mark.hidden = !t.guarantee;
 }
 
-function drawState(td, j) {
-  td.dataset.state = j.state;
-  put(td, j.state);
-}
-
 const WHO = [
   ['Job', 'first', drawJob],
   ['User', '', (td, j) => put(td, j.user)],
@@ -219,7 +214,7 @@ const COLUMNS = {
     ['Why it waits', 'text', (td, j) => put(td, j.reason_text)],
     ['Waited', 'time', (td, j) => since(td, j.submitted_ms)]],
   ended: [...WHO,
-    ['State', '', drawState],
+    ['State', '', (td, j) => put(td, td.dataset.state = j.state)],
     ['Exit', '', (td, j) => put(td, exitText(j))],
     ['Message', 'text', (td, j) => put(td, j.message || endText(j))],
     ['Ended', 'time', (td, j) => since(td, j.ended_ms, ' ago')]],
@@ -305,7 +300,7 @@ async function getAll() {
 }
 
 let loading = false;
-let again = false;
+let again = false; /* something happened meanwhile */
 let timer = { id: 0, due: Infinity };
 let seen = 0;
 
@@ -456,12 +451,6 @@ function facts(j) {
   ].filter(([, value]) => value);
 }
 
-function makeFact() {
-  const e = make('div');
-  e.append(make('dt'), make('dd'));
-  return e;
-}
-
 async function drawPanel() {
   const { id } = open;
   if (!id) return;
@@ -481,9 +470,9 @@ async function drawPanel() {
   put($('message'), j.message);
   drawActions(j);
   sync($('reasons'), reasons, (r, i) => i, () => make('li'), (e, r) => put(e, r.text));
-  sync($('facts'), facts(j), ([name]) => name, makeFact, (e, [name, value]) => {
-    put(e.firstChild, name);
-    put(e.lastChild, value);
+  sync($('facts'), facts(j), ([name]) => name, () => copy('t-fact'), ({ f }, [name, value]) => {
+    put(f.name, name);
+    put(f.value, value);
   });
   if (!open.log || open.log.broken || open.log.run !== j.run) follow(j);
 }

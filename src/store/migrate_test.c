@@ -20,8 +20,8 @@ static void sql(const struct storing *t, const char *text)
 /* What a version 1 left behind: three jobs, their specs, a run, two lines of journal. */
 static const char version_1_rows[] =
     "INSERT INTO job VALUES (1,'vision','ana','train',1000,10,1,1000,0,0, 1,1,20,0,0,0,0,0,'','',"
-    "'',0), (2,'vision','ben','eval',1001,11,2,2000,0,0, 8,1,30,21,30,1,0,0,'','','',0),"
-    "(3,'audio','cleo','train',1002,12,1,500,0,0, 3,2,40,40,0,1,0,0,'','','[]',0);"
+    "'',0,0), (2,'vision','ben','eval',1001,11,2,2000,0,0, 9,1,30,21,30,1,0,0,'','','',0,0),"
+    "(3,'audio','cleo','train',1002,12,1,500,0,0, 3,2,40,40,0,1,0,0,'','','[]',0,0);"
     "INSERT INTO job_spec VALUES (1,'{\"a\":1}'), (2,'{}'), (3,'{}');"
     "INSERT INTO run VALUES (2,1,'vision','ben','desk1','A100',2000,4000,100,21,30);"
     "INSERT INTO journal VALUES (4294967296,1,'first'), (4294967297,2,'second');"
