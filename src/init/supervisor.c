@@ -1,0 +1,231 @@
+#include "init/supervisor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "init/procs.h"
+#include "init/ring.h"
+#include "init/sessions.h"
+#include "init/times.h"
+
+#define CANNOT_RUN 126
+#define NOT_FOUND 127
+#define KILL_MS 5000                /* what cannot be killed by then is not waited for */
+#define KILL_AGAIN_MS 20            /* for those that were being born */
+#define DRAIN_MAX_BYTES (16u << 20) /* more than any pipe holds */
+
+/* Where poll's entries lie. */
+enum {
+    POLL_SIGNALS,
+    POLL_JOB, /* its three ends */
+    POLL_SESSIONS = POLL_JOB + CHILD_ENDS,
+    POLL_COUNT = POLL_SESSIONS + SESSIONS_POLLS
+};
+
+struct supervisor {
+    int signals;
+    struct child job;
+    pid_t job_pid;
+    bool ended; /* the job's own process; `how` is set */
+    struct stream_exit how;
+    struct ring ring;
+    struct sessions sessions;
+    char chunk[STREAM_PAYLOAD_MAX];
+};
+
+/* --- signals --- */
+
+/* All of them wait for the loop, but those that a fault of our own raises. */
+static int take_signals(void)
+{
+    static const int ignored[] = { SIGPIPE, SIGXFSZ, SIGTTIN, SIGTTOU };
+    static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS };
+    sigset_t all;
+    sigfillset(&all);
+    for (size_t i = 0; i < ARRAY_LEN(faults); i++)
+        sigdelset(&all, faults[i]);
+    for (size_t i = 0; i < ARRAY_LEN(ignored); i++) {
+        signal(ignored[i], SIG_IGN); /* instead of them a call fails */
+        sigdelset(&all, ignored[i]);
+    }
+    sigprocmask(SIG_SETMASK, &all, NULL);
+    return signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+/* Waits for every child that has ended; false when there is none left at all. */
+static bool reap(struct supervisor *sv)
+{
+    int st;
+    pid_t pid;
+    while ((pid = waitpid(-1, &st, WNOHANG)) > 0) {
+        struct stream_exit how = { .code = WIFEXITED(st) ? WEXITSTATUS(st) : 0,
+                                   .signal = WIFSIGNALED(st) ? WTERMSIG(st) : 0 };
+        if (pid == sv->job_pid && !sv->ended) {
+            sv->ended = true;
+            sv->how = how;
+            sv->job.pid = 0; /* its number may be given to another process from now on */
+        } else {
+            sessions_reaped(&sv->sessions, pid, &how);
+        }
+    }
+    return pid == 0;
+}
+
+static void on_signals(struct supervisor *sv)
+{
+    struct signalfd_siginfo info[16];
+    ssize_t n;
+    while ((n = read(sv->signals, info, sizeof info)) > 0)
+        for (size_t i = 0; i < (size_t)n / sizeof *info; i++)
+            if (info[i].ssi_signo != SIGCHLD)
+                sessions_signal_job(&sv->sessions, (int)info[i].ssi_signo);
+    reap(sv);
+}
+
+/* --- the status file --- */
+
+static void status_write(struct str lines)
+{
+    /* Nobody to tell when it fails: the keeper then takes the end for a loss. */
+    while (lines.n > 0) {
+        ssize_t n = write(SUPERVISOR_FD_STATUS, lines.p, lines.n);
+        if (n <= 0)
+            return;
+        lines = (struct str){ lines.p + n, lines.n - (size_t)n };
+    }
+}
+
+static void status_started(int64_t t_ms)
+{
+    char line[64];
+    int n = snprintf(line, sizeof line, "started %lld\n", (long long)t_ms);
+    status_write((struct str){ line, (size_t)n });
+}
+
+static void status_ended(const struct supervisor *sv, int why, const char *why_not)
+{
+    AUTO(buf_free) struct buf b = BUF(1024);
+    if (why_not)
+        buf_printf(&b, "failed %d %s\n", why, why_not);
+    if (sv->ring.lost_bytes > 0)
+        buf_printf(&b, "lost %llu\n", (unsigned long long)sv->ring.lost_bytes);
+    buf_printf(&b, "%s %d %lld\n", sv->how.signal ? "signal" : "exit",
+               sv->how.signal ? sv->how.signal : sv->how.code, (long long)(wall_us() / 1000));
+    status_write(buf_str(&b));
+}
+
+/* --- the job's output --- */
+
+static ssize_t job_pump(struct supervisor *sv, enum child_end end)
+{
+    bool err = end == CHILD_ERR;
+    ssize_t n = child_read(&sv->job, end, sv->chunk, sizeof sv->chunk);
+    if (n <= 0)
+        return n;
+    struct str data = { sv->chunk, (size_t)n };
+    ring_write(&sv->ring, wall_us(), err ? JOBLOG_STDERR : JOBLOG_STDOUT, data);
+    sessions_output(&sv->sessions, err ? STREAM_STDERR : STREAM_STDOUT, data, mono_ms());
+    return n;
+}
+
+/* All that is still in the pipes.  Who wrote it is dead, so this is bounded by what they hold. */
+static void job_drain(struct supervisor *sv)
+{
+    child_release(&sv->job);
+    for (enum child_end end = CHILD_OUT; end < CHILD_ENDS; end++) {
+        size_t drained = 0;
+        ssize_t n;
+        while (drained < DRAIN_MAX_BYTES && (n = job_pump(sv, end)) > 0)
+            drained += (size_t)n;
+    }
+}
+
+/* --- the loop --- */
+
+static void run_once(struct supervisor *sv)
+{
+    struct pollfd p[POLL_COUNT];
+    struct child *job = &sv->job;
+    bool read_on = sessions_job_may_write(&sv->sessions);
+    p[POLL_SIGNALS] = (struct pollfd){ sv->signals, POLLIN, 0 };
+    p[POLL_JOB + CHILD_IN] = (struct pollfd){ child_input_fd(job), POLLOUT, 0 };
+    for (enum child_end end = CHILD_OUT; end < CHILD_ENDS; end++)
+        p[POLL_JOB + end] = (struct pollfd){ read_on ? job->fd[end] : -1, POLLIN, 0 };
+    sessions_polls(&sv->sessions, p + POLL_SESSIONS);
+    if (poll(p, POLL_COUNT, sessions_timeout_ms(&sv->sessions, mono_ms())) < 0)
+        return;
+    if (p[POLL_JOB + CHILD_IN].revents)
+        child_input_flush(job);
+    for (enum child_end end = CHILD_OUT; end < CHILD_ENDS; end++)
+        if (p[POLL_JOB + end].revents)
+            job_pump(sv, end);
+    if (p[POLL_SIGNALS].revents)
+        on_signals(sv);
+    sessions_polled(&sv->sessions, p + POLL_SESSIONS, mono_ms()); /* also for what was reaped */
+}
+
+/* Kills what the job has left, and waits until it is gone. */
+static void kill_the_rest(struct supervisor *sv)
+{
+    int64_t until_ms = mono_ms() + KILL_MS;
+    while (reap(sv) && mono_ms() < until_ms) {
+        struct pollfd p = { sv->signals, POLLIN, 0 };
+        struct signalfd_siginfo info[16];
+        procs_kill_all();
+        poll(&p, 1, KILL_AGAIN_MS);
+        while (read(sv->signals, info, sizeof info) > 0)
+            continue; /* nobody is left to be told */
+    }
+}
+
+static void begin(struct supervisor *sv, const struct supervisor_options *o)
+{
+    int segments[JOBLOG_SEGMENTS];
+    prctl(PR_SET_NAME, "nightshift-init");
+    prctl(PR_SET_DUMPABLE, 0); /* or the job could read us and take our descriptors */
+    procs_adopt();
+    for (int i = 0; i < JOBLOG_SEGMENTS; i++)
+        segments[i] = SUPERVISOR_FD_SEGMENTS + i;
+    child_init(&sv->job);
+    sv->signals = take_signals();
+    fcntl(SUPERVISOR_FD_LISTENER, F_SETFL, O_NONBLOCK);
+    sessions_begin(&sv->sessions, SUPERVISOR_FD_LISTENER, &sv->job);
+    int64_t t_us = wall_us();
+    ring_begin(&sv->ring, segments, o->log_bytes, t_us);
+    sv->sessions.started_ms = t_us / 1000;
+    status_started(sv->sessions.started_ms);
+}
+
+int supervisor_run(const struct supervisor_options *o)
+{
+    AUTO(free_p) struct supervisor *sv = xcalloc(1, sizeof *sv);
+    struct child_spec spec = {
+        .argv = o->argv, .env = (const char *const *)environ, .tty = o->tty, .input = o->input
+    };
+    struct err e = { 0 };
+    int why = 0;
+    begin(sv, o);
+    if (child_start(&sv->job, &spec, &why, &e) < 0) {
+        ring_note(&sv->ring, wall_us(), e.msg);
+        sv->how.code = why == ENOENT ? NOT_FOUND : CANNOT_RUN;
+        sv->ended = true;
+    }
+    sv->job_pid = sv->job.pid;
+    while (!sv->ended)
+        run_once(sv);
+    const char *why_not = e.code != ERR_NONE ? e.msg : NULL;
+    kill_the_rest(sv);
+    job_drain(sv);
+    ring_end(&sv->ring, wall_us());
+    status_ended(sv, why, why_not);
+    sessions_end(&sv->sessions, &sv->how, why_not);
+    child_clear(&sv->job);
+    return sv->how.signal ? 128 + sv->how.signal : sv->how.code;
+}
