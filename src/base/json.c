@@ -129,10 +129,21 @@ static int unknown_key(struct str key, const char *const *keys, size_t n, struct
     return err_hint(e, "known fields: %s%s", buf_str(&all).p, all.full ? ", ..." : "");
 }
 
+/* "a string", "an object", "null"; yyjson's own names tell apart what people do not. */
+static const char *kind_of(yyjson_val *v)
+{
+    return yyjson_is_obj(v)  ? "an object"
+         : yyjson_is_arr(v)  ? "an array"
+         : yyjson_is_str(v)  ? "a string"
+         : yyjson_is_num(v)  ? "a number"
+         : yyjson_is_bool(v) ? "a boolean"
+                             : "null";
+}
+
 int json_only(const struct json *obj, const char *const *keys, size_t n, struct err *e)
 {
     if (!json_is_object(obj))
-        return err_set(e, ERR_INVALID, "must be an object, not %s", yyjson_get_type_desc(val(obj)));
+        return err_set(e, ERR_INVALID, "must be an object, not %s", kind_of(val(obj)));
     yyjson_obj_iter it = yyjson_obj_iter_with(val(obj));
     for (yyjson_val *k; (k = yyjson_obj_iter_next(&it));) {
         struct str key = { yyjson_get_str(k), yyjson_get_len(k) };
@@ -147,19 +158,12 @@ int json_only(const struct json *obj, const char *const *keys, size_t n, struct 
     return 0;
 }
 
-static const char *article(yyjson_val *v)
-{
-    yyjson_type t = yyjson_get_type(v);
-    return t == YYJSON_TYPE_OBJ || t == YYJSON_TYPE_ARR ? "an " : t == YYJSON_TYPE_NULL ? "" : "a ";
-}
-
 /* "must be a string, not a number"; a number out of range is just "must be a … from … to …". */
 static int wrong(yyjson_val *v, const char *want, struct err *e)
 {
     if (yyjson_is_num(v))
         return err_set(e, ERR_INVALID, "must be %s", want);
-    const char *type = yyjson_is_bool(v) ? "boolean" : yyjson_get_type_desc(v);
-    return err_set(e, ERR_INVALID, "must be %s, not %s%s", want, article(v), type);
+    return err_set(e, ERR_INVALID, "must be %s, not %s", want, kind_of(v));
 }
 
 int json_as_u64(const struct json *v, uint64_t max, uint64_t *out, struct err *e)
@@ -202,8 +206,7 @@ static int as_f64(const struct json *v, double min, double max, double *out, str
 int json_as_str(const struct json *v, size_t max, struct str *out, struct err *e)
 {
     if (!yyjson_is_str(val(v))) {
-        err_set(e, ERR_INVALID, "must be a string, not %s%s", article(val(v)),
-                yyjson_is_bool(val(v)) ? "boolean" : yyjson_get_type_desc(val(v)));
+        err_set(e, ERR_INVALID, "must be a string, not %s", kind_of(val(v)));
         return err_hint(e, "put it in double quotes");
     }
     struct str s = { yyjson_get_str(val(v)), yyjson_get_len(val(v)) };

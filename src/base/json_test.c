@@ -73,6 +73,10 @@ static void wrong_types_name_the_field(void)
     CHECK_STR(e.msg, "field 'name': has 5 bytes; at most 4 are allowed");
     CHECK(json_get_str(o, "none", 9, &s, &e) < 0);
     CHECK_STR(e.msg, "field 'none': must be a string, not null");
+    CHECK(json_get_str(o, "gpus", 9, &s, &e) < 0);
+    CHECK_STR(e.msg, "field 'gpus': must be a string, not a number");
+    CHECK(json_get_str(o, "pre", 9, &s, &e) < 0);
+    CHECK_STR(e.msg, "field 'pre': must be a string, not a boolean");
     CHECK(json_get_str(o, "tags", 9, &s, &e) < 0);
     CHECK_STR(e.msg, "field 'tags': must be a string, not an array");
     CHECK(u == 77 && i == 77 && f == 77 && b && str_is(s, "kept"));
