@@ -71,7 +71,7 @@ void net_give_back(struct net *n, const char *path); /* its processes are gone; 
 int net_find(struct net *n, const char *path, struct net_place *out, struct err *e) MUST_USE;
 
 /* What belongs into /etc/resolv.conf of a task at this place. */
-void net_resolv_conf(const struct net *n, const struct net_place *place, struct buf *out);
+void net_resolv_conf(struct net *n, const struct net_place *place, struct buf *out);
 
 /* Ends with everything of ours removed: namespaces nobody uses, bridges, rules.  For uninstalling
  * and for tests; namespaces in use make it refuse. */
