@@ -78,7 +78,7 @@ void net_resolv_conf(struct net *n, const struct net_place *place, struct buf *o
 void net_remove_all(struct net *n, void (*fn)(void *ctx, const struct err *e), void *ctx);
 
 struct net_counts {
-    unsigned used, idle, making, removing;
+    unsigned used, back, idle, making, removing; /* back: not yet looked at */
 };
 struct net_counts net_counts(const struct net *n);
 

@@ -598,7 +598,8 @@ struct net_counts net_pool_counts(const struct net_pool *p)
         if (!t)
             continue;
         c.used += count(t, NS_USED);
-        c.idle += count(t, NS_IDLE) + count(t, NS_BACK);
+        c.back += count(t, NS_BACK);
+        c.idle += count(t, NS_IDLE);
         c.making += count(t, NS_QUEUED) + count(t, NS_MAKING);
         c.removing += count(t, NS_DOOMED) + count(t, NS_REMOVING) + count(t, NS_ORPHAN);
     }
