@@ -3,16 +3,20 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "keeper/scratch_kind.h"
 #include "keeper/tool.h"
 #include "sys/clock.h"
+#include "sys/file.h"
 
 #define FIRST_PROJECT 0x4e530000u /* away from what people count from 1 */
+#define LIGHT_BYTES (4u << 20)
 #define REMOVE_MS (UINT64_C(6) * 3600 * 1000)
 #define SIZE_MAX_MIB (UINT64_C(1) << 26) /* 64 TiB */
 
@@ -272,13 +276,41 @@ int scratch_make(struct scratch *s, const struct scratch_want *w,
     return 0;
 }
 
+/* Whoever lets go of a mounted file system last does the work of ending it: an open folder of it
+ * holds it, and a child that exits with that folder does the work for us. */
+static int hold(const char *path)
+{
+    struct statfs f;
+    bool light = statfs(path, &f) == 0 && f.f_type == TMPFS_MAGIC &&
+                 (f.f_blocks - f.f_bfree) * (uint64_t)f.f_bsize < LIGHT_BYTES;
+    return light || !scratch_is_mounted(path) ? -1 : open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+static void on_let_go(void *ctx, const struct process_exit *how)
+{
+    (void)ctx, (void)how;
+}
+
+static void let_go(struct scratch *s, int held)
+{
+    const char *argv[] = { "/bin/true", NULL };
+    struct process_spec spec = { .argv = argv, .fd = { held, PROCESS_NO_FD, PROCESS_NO_FD } };
+    struct err ignored; /* then we do the work after all */
+    if (held >= 0)
+        process_free(process_spawn(s->loop, &spec, on_let_go, NULL, &ignored));
+}
+
 int scratch_remove(struct scratch *s, const char *task, struct err *e)
 {
     char path[SCRATCH_PATH_MAX];
     if (!good_name(task))
         return err_set(e, ERR_INVALID, "'%.80s' is not a name of a task", task);
     path_of(s, task, path);
-    return scratch_unbind(&s->site, path, e) < 0 ? -1 : throw_away(s, path, e);
+    AUTO(file_close_p) int held = hold(path);
+    if (scratch_unbind(&s->site, path, e) < 0)
+        return -1;
+    let_go(s, held);
+    return throw_away(s, path, e);
 }
 
 /* ext4 refuses a large write as a whole, so what is left when a program first hears "no space" may be
