@@ -105,6 +105,11 @@ int tool_pid(const struct tool *t)
     return process_pid(t->child);
 }
 
+void tool_kill(struct tool *t)
+{
+    process_kill(t->child, SIGKILL);
+}
+
 struct tool *tool_stop(struct tool *t)
 {
     if (!t)

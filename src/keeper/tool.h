@@ -34,6 +34,7 @@ typedef void tool_done_fn(void *ctx, const struct tool_result *r);
 struct tool *tool_run(struct loop *l, const struct tool_spec *spec, tool_done_fn *fn, void *ctx,
                       struct err *e);
 int tool_pid(const struct tool *t);
+void tool_kill(struct tool *t);         /* fn is called, soon */
 struct tool *tool_stop(struct tool *t); /* kills it, fn is not called; NULL ok; returns NULL */
 
 /* For start-up: waits for the end.  stdout and stderr together replace *out. */
