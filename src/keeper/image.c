@@ -234,15 +234,31 @@ static void answer_soon(struct image_want *w)
     loop_timer_set(w->soon, 0, 0);
 }
 
+static bool waits_for(const struct image_store *s, const struct image_want *w,
+                      const struct shared *sh)
+{
+    for (const struct image_want *x = s->wants; x; x = x->next)
+        if (x == w)
+            return x->shared == sh;
+    return false;
+}
+
+/* Those who are told may cancel, themselves and others. */
 static void on_progress(void *ctx, const char *text, uint64_t done, uint64_t total)
 {
+    AUTO(arena_free) struct arena a = { 0 };
     struct shared *sh = ctx;
-    struct image_want *next;
-    for (struct image_want *w = sh->store->wants; w; w = next) {
-        next = w->next; /* it may cancel itself */
-        if (w->shared == sh && w->progress)
-            w->progress(w->ctx, str_of(text), done, total);
-    }
+    struct image_store *s = sh->store;
+    size_t n = 0;
+    for (struct image_want *w = s->wants; w; w = w->next)
+        n++;
+    struct image_want **all = arena_array(&a, struct image_want *, n + 1);
+    n = 0;
+    for (struct image_want *w = s->wants; w; w = w->next)
+        all[n++] = w;
+    for (size_t i = 0; i < n; i++)
+        if (waits_for(s, all[i], sh) && all[i]->progress)
+            all[i]->progress(all[i]->ctx, str_of(text), done, total);
 }
 
 static void on_fetched(void *ctx, const char *digest, const struct err *e)

@@ -319,7 +319,7 @@ static int run_step(struct image_fetch *f, struct err *e)
     f->tool = tool_run(f->tools->loop, &spec, on_step_end, f, e);
     if (!f->tool)
         return -1;
-    loop_timer_set(f->look, LOOK_MS, LOOK_MS);
+    loop_timer_set(f->look, 0, LOOK_MS); /* at once: somebody waits for a sign */
     return 0;
 }
 

@@ -171,6 +171,7 @@ static void an_image_is_fetched_once(void)
     world_open(&w, NULL);
     struct got g = get(&w, "oci:", "/src:v1", &nobody);
     CHECK_STR(g.e.msg, "");
+    CHECK(g.progress > 0);
     CHECK(in_rootfs(&g, "bin/tool") && !in_rootfs(&g, "bin/gone"));
     CHECK_STR(g.env, "A=b");
     CHECK_STR(g.cmd, "/bin/tool");
