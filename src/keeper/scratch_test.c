@@ -225,32 +225,36 @@ static void names_cannot_lead_elsewhere(void)
     world_close(&w);
 }
 
-/* Killed after each number of system calls would be best; killed at any moment must do. */
+/* Makes one after the other and says so, until it is killed. */
+static void make_for_ever(struct scratch *s, unsigned round, int out)
+{
+    struct err e;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (unsigned i = 0;; i++) {
+        char task[32], path[SCRATCH_PATH_MAX];
+        snprintf(task, sizeof task, "%u.%u.0", round, i);
+        struct scratch_want want = { task, i % 2 ? 8 : 300, NOBODY, NOBODY };
+        if (scratch_make(s, &want, path, &e) < 0 || write(out, "x", 1) < 0)
+            _exit(1);
+    }
+}
+
 static void a_killed_keeper_leaves_nothing_for_ever(void)
 {
     struct world w;
     struct err e;
     world_open(&w, 0);
-    for (int round = 0; round < 8; round++) {
-        int ends[2];
+    for (unsigned round = 0; round < 8; round++) {
+        int ends[2], status = 0;
         CHECK(pipe2(ends, O_CLOEXEC) == 0);
         pid_t child = fork();
-        if (child == 0) {
-            prctl(PR_SET_PDEATHSIG, SIGKILL);
-            for (unsigned i = 0;; i++) {
-                char task[32], path[SCRATCH_PATH_MAX];
-                snprintf(task, sizeof task, "%u.%u.0", (unsigned)round, i);
-                struct scratch_want want = { task, i % 2 ? 8 : 300, NOBODY, NOBODY };
-                if (scratch_make(w.s, &want, path, &e) < 0 || write(ends[1], "x", 1) < 0)
-                    _exit(1);
-            }
-        }
+        if (child == 0)
+            make_for_ever(w.s, round, ends[1]);
         close(ends[1]);
         char x;
-        for (int i = 0; i <= round; i++)
+        for (unsigned i = 0; i <= round; i++)
             CHECK(read(ends[0], &x, 1) == 1);
         kill(child, SIGKILL);
-        int status = 0;
         CHECK(waitpid(child, &status, 0) == child && WIFSIGNALED(status));
         close(ends[0]);
     }
