@@ -5,10 +5,12 @@
  * the user who asks, each time, so nobody gets root to read a file for him.  A registry's tag is
  * asked for once and then answered from what is here; one by digest can never change.
  *
- * Everything lies under STATE/images, for root only:  blobs/ and layout/<key>/ (skopeo's copy, blobs
- * shared), rootfs/<digest>/{root,config.json} (umoci's), refs/<key> (which digest a reference means).
- * A rootfs appears by rename when it is whole; a crash leaves only *.part folders, which image_open
- * removes.  Requests for one image at a time share one fetch.
+ * Everything lies under STATE/images, for root only: blobs/ (what was fetched; images share layers),
+ * rootfs/<digest>/{root,config.json,…} (unpacked), refs/ (which digest a reference means), and
+ * layout/, tmp/ and trash/ for what is on its way in or out.  A rootfs appears by rename when it is
+ * whole; what a killed keeper left half done, image_open throws away.  Requests for one image at a
+ * time share one fetch.  skopeo fetches and umoci unpacks, as children; umoci 0.4 knows no layers
+ * packed with zstd.
  */
 #ifndef NS_KEEPER_IMAGE_H
 #define NS_KEEPER_IMAGE_H

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "keeper/net_dns.h"
@@ -12,6 +13,9 @@
 #include "keeper/net_rules.h"
 #include "keeper/net_tenants.h"
 #include "sys/file.h"
+
+#define LOCK_WAIT_MS 10
+#define LOCK_TRIES 50
 
 struct net {
     struct net_site site;
@@ -106,7 +110,12 @@ static int take_lock(struct net *n, struct err *e)
     if (n->lock_fd < 0)
         return err_set(e, ERR_UNAVAILABLE, "cannot open '%s': %s", path, strerror(errno));
     struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
-    if (fcntl(n->lock_fd, F_OFD_SETLK, &whole) < 0)
+    struct timespec a_bit = { .tv_nsec = LOCK_WAIT_MS * 1000000 };
+    /* A child of a killed keeper has our descriptors too, until it has become its plugin. */
+    int rc = -1;
+    for (int i = 0; i < LOCK_TRIES && (rc = fcntl(n->lock_fd, F_OFD_SETLK, &whole)) < 0; i++)
+        nanosleep(&a_bit, NULL);
+    if (rc < 0)
         return err_set(e, ERR_CONFLICT, "another keeper has the networks in '%s'", n->site.run_dir);
     return 0;
 }

@@ -46,7 +46,8 @@ struct tenant {
     size_t n_waiters, cap_waiters;
     unsigned want_idle; /* 0: nothing was taken lately */
     int64_t taken_ms;
-    bool up; /* its bridge is there, so several plugins may add to it at once */
+    bool up;    /* its bridge is there, so several plugins may add to it at once */
+    bool begun; /* a plugin was told to make it, so it may be there */
 };
 
 struct net_pool {
@@ -114,6 +115,7 @@ static struct ns *add_ns(struct net_pool *p, const struct net_slot *slot, enum n
     struct tenant *t = tenant_of(p, slot->number);
     struct ns *ns = xcalloc(1, sizeof *ns);
     *ns = (struct ns){ .pool = p, .slot = *slot, .state = state };
+    t->begun = true;
     vec_grow(t->ns, t->n, t->cap);
     t->ns[t->n++] = ns;
     return ns;
@@ -368,10 +370,10 @@ static void kick_tenant(struct net_pool *p, struct tenant *t)
     size_t going = count(t, NS_DOOMED) + count(t, NS_REMOVING) + count(t, NS_ORPHAN);
     while (t->n_waiters > 0 && coming + going == 0 && !first_in(t, NS_IDLE))
         fail_full(p, t);
-    if (t->n == 0 && t->n_waiters == 0 && t->up) {
+    if (t->n == 0 && t->n_waiters == 0 && t->begun) {
         char bridge[NET_DEV_MAX];
         net_bridge_remove(net_site_bridge(p->site, t->number, bridge));
-        t->up = false;
+        t->up = t->begun = false;
     }
 }
 

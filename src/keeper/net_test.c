@@ -58,6 +58,12 @@ static void need_private_network(void)
            "ip link set out0 up");
 }
 
+static void write_text(const char *path, const char *text)
+{
+    struct err e;
+    CHECK(file_write(path, str_of(text), &e) == 0);
+}
+
 static void world_config(const struct world *w, struct net_config *c)
 {
     *c = (struct net_config){ .loop = w->loop,
@@ -540,6 +546,61 @@ static void a_killed_keeper_leaves_nothing_astray(void)
     world_close(&w);
 }
 
+/* A plugin that says that it began and works only when the file `go` is there. */
+static void make_slow_plugin(const struct world *w)
+{
+    char script[800];
+    snprintf(
+        script, sizeof script,
+        "d=%s/cni; mkdir $d; ln -s $(ls -d /usr/lib/cni/host-local /opt/cni/bin/host-local "
+        "/usr/libexec/cni/host-local 2>/dev/null | head -1) $d/host-local;"
+        "printf '#!/bin/sh\\n>%s/begun; while [ ! -e %s/go ]; do sleep 0.01; done; exec %%s\\n' "
+        "\"$(dirname $(readlink $d/host-local))/bridge\" >$d/bridge; chmod 755 $d/bridge",
+        w->dir, w->dir, w->dir);
+    run_ok(script);
+}
+
+static void a_plugin_that_outlived_its_keeper_is_waited_for(void)
+{
+    struct world w;
+    struct err e;
+    struct net_config c;
+    char dir[96], go[96], begun[96];
+    world_open(&w, NULL);
+    w.net = net_free(w.net);
+    make_slow_plugin(&w);
+    snprintf(dir, sizeof dir, "%s/cni", w.dir);
+    snprintf(go, sizeof go, "%s/go", w.dir);
+    snprintf(begun, sizeof begun, "%s/begun", w.dir);
+    const char *const dirs[] = { dir, NULL };
+    pid_t child = fork();
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        struct world d = w;
+        d.loop = loop_new();
+        world_config(&d, &c);
+        c.plugin_dirs = dirs;
+        d.net = net_new(&c, &e);
+        if (!d.net)
+            _exit(1);
+        net_sweep(d.net);
+        (void)take(&d, "vision");
+        _exit(0);
+    }
+    while (!exists(begun))
+        sched_yield();
+    CHECK(kill(child, SIGKILL) == 0 && waitpid(child, NULL, 0) == child);
+    world_config(&w, &c);
+    w.net = net_new(&c, &e);
+    CHECK(w.net);
+    net_sweep(w.net);
+    CHECK_INT(net_counts(w.net).removing, 1);
+    write_text(go, "");
+    wait_until(&w, at_rest);
+    CHECK_INT(traces(&w), 0);
+    world_close(&w);
+}
+
 static void after_a_reboot_old_files_are_cleared(void)
 {
     struct world w;
@@ -562,12 +623,6 @@ static void after_a_reboot_old_files_are_cleared(void)
     CHECK(strncmp(b.address, "10.99.64.", 9) == 0); /* its subnet is still its own */
     net_give_back(w.net, b.path);
     world_close(&w);
-}
-
-static void write_text(const char *path, const char *text)
-{
-    struct err e;
-    CHECK(file_write(path, str_of(text), &e) == 0);
 }
 
 static void a_resolver_on_loopback_is_reached_through_the_gateway(void)
@@ -690,6 +745,8 @@ static const struct test tests[] = {
     { "a full subnet says so and recovers", a_full_subnet_says_so_and_recovers },
     { "an idle tenant keeps nothing", an_idle_tenant_keeps_nothing },
     { "a killed keeper leaves nothing astray", a_killed_keeper_leaves_nothing_astray },
+    { "a plugin that outlived its keeper is waited for",
+      a_plugin_that_outlived_its_keeper_is_waited_for },
     { "after a reboot old files are cleared", after_a_reboot_old_files_are_cleared },
     { "a resolver on loopback is reached through the gateway",
       a_resolver_on_loopback_is_reached_through_the_gateway },

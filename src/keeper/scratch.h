@@ -6,6 +6,9 @@
  * as the memory of the task that writes them), an ext4 file on a loop device; else nothing does, and
  * scratch_bounded says so.  Whoever mounts it into a task does so with nosuid and nodev.
  *
+ * The owner of a file may move it to another project, so with project quotas a task's seccomp filter
+ * must refuse the ioctls FS_IOC_FSSETXATTR and FS_IOC_SETFLAGS.
+ *
  * All state is in the file system: scratch_sweep finds what a killed keeper left.
  */
 #ifndef NS_KEEPER_SCRATCH_H
