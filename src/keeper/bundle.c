@@ -73,6 +73,8 @@ const char *const *bundle_argv(const struct start *s, const char *init, struct a
     argv[n++] = init;
     if (s->tty)
         argv[n++] = "--tty";
+    if (s->has_stdin)
+        argv[n++] = "--stdin";
     if (s->log_bytes) {
         argv[n++] = "--log-bytes";
         argv[n++] = arena_printf(a, "%llu", (unsigned long long)s->log_bytes);

@@ -263,11 +263,46 @@ static int make_group(struct task *t, const struct nodes *nodes, struct err *e)
     return cgroup_make(t->env->cgroups, t->name, &l, e);
 }
 
+/* Where its user was, when that is a folder inside the job too; the child looks again, with the
+ * user's rights. */
+static void choose_workdir(struct task *t, const struct rootfs_plan *host)
+{
+    struct start *s = t->start;
+    const char *outside = NULL;
+    struct stat st;
+    struct err e;
+    if (s->workdir_given || !s->cwd || t->digest[0])
+        return;
+    if (place_outside(s, host, s->cwd, &t->arena, &outside, &e) == 0 && outside &&
+        stat(outside, &st) == 0 && S_ISDIR(st.st_mode))
+        s->workdir = s->cwd;
+}
+
+/* People without an account here have their home among ours. */
+static int make_home(struct task *t, struct err *e)
+{
+    const struct engine_user *u = &t->start->user;
+    char homes[LIFE_PATH_MAX + 32];
+    struct stat st;
+    snprintf(homes, sizeof homes, "%s/homes", t->env->state);
+    if (t->env->mode != KEEPER_MODE_ROOT || !is_below(u->home.p, homes) ||
+        stat(u->home.p, &st) == 0)
+        return 0;
+    if ((mkdir(homes, 0711) < 0 && errno != EEXIST) || mkdir(u->home.p, 0700) < 0 ||
+        chown(u->home.p, u->uid, u->gid) < 0)
+        return err_set(e, ERR_UNAVAILABLE, "cannot make the home '%s': %s", u->home.p,
+                       strerror(errno));
+    return 0;
+}
+
 int place_make(struct task *t, struct err *e)
 {
     struct nodes nodes;
     bool plain = t->env->mode == KEEPER_MODE_PLAIN;
     const struct rootfs_plan *host = t->digest[0] ? NULL : &t->env->host;
+    if (make_home(t, e) < 0)
+        return -1;
+    choose_workdir(t, host);
     if (!plain &&
         place_outside(t->start, host, t->start->workdir, &t->arena, &t->spawn->workdir, e) < 0)
         return -1;

@@ -14,9 +14,9 @@
 static const char *const reserved[] = { "/proc", "/sys", "/dev", "/.nightshift" };
 
 static const char *const start_keys[] = {
-    "do",        "task",     "tenant",      "user",      "argv",    "env",      "workdir",
-    "image",     "network",  "tty",         "cpu_milli", "mem_mib", "pids_max", "scratch_mib",
-    "log_bytes", "grace_ms", "max_time_ms", "gpus",      "volumes",
+    "do",       "task",        "tenant",    "user",     "argv",        "env",       "workdir",
+    "cwd",      "stdin",       "image",     "network",  "tty",         "cpu_milli", "mem_mib",
+    "pids_max", "scratch_mib", "log_bytes", "grace_ms", "max_time_ms", "gpus",      "volumes",
 };
 static const char *const user_keys[] = { "name", "uid", "gid", "groups", "home" };
 static const char *const gpu_keys[] = { "index", "uuid", "milli" };
@@ -348,7 +348,8 @@ static int read_words(const struct json *o, struct arena *a, struct start *s, st
     struct texts argv, env;
     if (read_texts(o, "argv", REQUEST_ARGS_MAX, a, &argv, e) < 0 ||
         read_texts(o, "env", REQUEST_ENV_MAX, a, &env, e) < 0 ||
-        json_get_str(o, "image", 1024, &image, e) < 0 || json_get_bool(o, "tty", &s->tty, e) < 0)
+        json_get_str(o, "image", 1024, &image, e) < 0 || json_get_bool(o, "tty", &s->tty, e) < 0 ||
+        json_get_bool(o, "stdin", &s->has_stdin, e) < 0)
         return -1;
     if (image.n == 0 || has_nul(image))
         return wrong("image", image, "is not an image", e);
@@ -381,7 +382,8 @@ static int read_start(const struct json *o, struct arena *a, struct keeper_reque
         return -1;
     s->workdir = s->user.home.p;
     s->workdir_given = json_find(o, "workdir") != NULL;
-    if (s->workdir_given && read_path(o, "workdir", a, &s->workdir, e) < 0)
+    if ((s->workdir_given && read_path(o, "workdir", a, &s->workdir, e) < 0) ||
+        (json_find(o, "cwd") && read_path(o, "cwd", a, &s->cwd, e) < 0))
         return -1;
     out->start = s;
     return 0;

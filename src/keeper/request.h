@@ -39,8 +39,9 @@ struct start {
     uint32_t n_argv, n_env;
     const char *workdir, *image;
     bool workdir_given; /* else it is the home */
+    const char *cwd;    /* where its user was: instead of the home, when it is there inside */
     enum spec_network network;
-    bool tty;
+    bool tty, has_stdin;
     uint64_t cpu_milli, mem_mib, pids_max, scratch_mib, log_bytes; /* 0: not limited, default */
     uint64_t max_time_ms, grace_ms;
     struct start_gpu gpu[REQUEST_GPUS_MAX];
