@@ -195,13 +195,15 @@ const struct command command_doctor = {
 
 struct token_opts {
     struct common common;
-    const char *user, *expires;
+    const char *user, *expires, *role;
 };
 
 static const struct opt token_opts[] = {
     { "user", OPT_TEXT, offsetof(struct token_opts, user), "NAME", "for this user (admins)", 0, 0 },
     { "expires", OPT_TEXT, offsetof(struct token_opts, expires), "TIME",
       "30d; default: the server's", 0, 0 },
+    { "role", OPT_CHOICE, offsetof(struct token_opts, role), "member|admin",
+      "what it may do (member)", 0, 0 },
     OPTS_OUTPUT(struct token_opts),
     OPTS_COMMON(struct token_opts),
 };
@@ -250,6 +252,8 @@ static int create_token(struct cli *c, const struct token_opts *o, const char *n
         json_put_str(&w, "user", str_of(o->user));
     if (o->expires)
         json_put_str(&w, "expires", str_of(o->expires));
+    if (o->role)
+        json_put_str(&w, "role", str_of(o->role));
     json_end(&w, '}');
     struct call call = { .method = "POST", .path = "/v1/tokens", .body = buf_str(&body) };
     if (buf_check(&body, e) < 0 || cli_call(c, &call, &a, e) < 0)

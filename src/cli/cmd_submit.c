@@ -81,7 +81,7 @@ static int make_spec(const struct submit_opts *o, const struct item *i, struct b
         !json_find(json_root(base), "image")) {
         char folder[4096];
         if (getcwd(folder, sizeof folder))
-            json_put_str(&p, "workdir", str_of(folder));
+            json_put_str(&p, "cwd", str_of(folder));
     }
     json_end(&p, '}');
     AUTO(json_free_p) struct json_doc *over = json_read(buf_str(&patch), e);

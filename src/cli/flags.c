@@ -95,6 +95,7 @@ int flags_put(const struct flags *f, struct json_out *w, struct err *e)
     put_text(w, "profile", f->profile);
     put_text(w, "image", f->image);
     put_text(w, "workdir", f->workdir);
+    put_text(w, "cwd", f->cwd);
     put_text(w, "priority", f->priority);
     put_text(w, "max_time", f->time);
     put_text(w, "array", f->array);

@@ -12,6 +12,7 @@
 struct flags {
     const char *gpus, *gpu_type, *gpu_mem, *cpus, *mem, *scratch;
     const char *time, *tenant, *name, *image, *priority, *replicas, *workdir;
+    const char *cwd; /* where we are: without a workdir it starts there when it can */
     const char *freeze, *retries, *array, *network, *profile;
     struct opt_list env, volumes;
     bool env_all, hold, tty, stdin_open;

@@ -296,7 +296,7 @@ int slurm_spec(const struct slurm_job *j, const struct slurm_program *p, const c
     put_resources(j, &s, &w);
     const char *dir = j->chdir ? j->chdir : getcwd(folder, sizeof folder);
     if (dir)
-        json_put_str(&w, "workdir", str_of(dir));
+        json_put_str(&w, j->chdir ? "workdir" : "cwd", str_of(dir));
     if (put_env(j, env, p->tty, &a, &w, e) < 0)
         return -1;
     if (j->account)

@@ -49,7 +49,7 @@ int submit_run_spec(const struct flags *f, struct words argv, struct buf *out, s
     with.name = f->name ? f->name : name;
     bool own_image = f->image && strcmp(f->image, "host") != 0;
     if (!f->workdir && !own_image)
-        with.workdir = getcwd(folder, sizeof folder);
+        with.cwd = getcwd(folder, sizeof folder);
     json_begin(&w, NULL, '{');
     json_begin(&w, "command", '[');
     for (size_t i = 0; i < argv.n; i++)

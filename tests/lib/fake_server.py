@@ -179,7 +179,7 @@ class Cluster:
         env.update({k: str(v) for k, v in (spec.get("env") or {}).items()})
         for replica in range(job["replicas"]):
             try:
-                procs.append(Process(command, dict(env, REPLICA=str(replica)), spec.get("workdir"), spec.get("tty"),
+                procs.append(Process(command, dict(env, REPLICA=str(replica)), spec.get("workdir") or spec.get("cwd"), spec.get("tty"),
                                      feed=spec.get("stdin")))
             except OSError as e:
                 job.update(state="failed", ended_ms=now_ms(), exit_code=127, end="exited", message="exit code 127")
@@ -495,7 +495,7 @@ class Handler(BaseHTTPRequestHandler):
         self.cluster.note(exec=argv, tty=tty, rows=rows, cols=cols)
         full = {"PATH": os.environ["PATH"], "NIGHTSHIFT_JOB_ID": str(job["id"])}
         full.update(e.split("=", 1) for e in env)
-        return Process(argv, full, cwd or job["spec"].get("workdir"), tty, (rows, cols), feed=True)
+        return Process(argv, full, cwd or job["spec"].get("workdir") or job["spec"].get("cwd"), tty, (rows, cols), feed=True)
 
     def follow_events(self, query):
         c, at = self.cluster, int(query.get("after") or self.headers.get("Last-Event-ID") or 0)

@@ -12,7 +12,7 @@ test_expect 'a job killed by a signal exits as a shell says it' '
 
 test_expect 'run sends the folder, the command and what was asked for' '
     nightshift run -g 2 -c 4 -m 16Gi -e A=1 --time 8h --tenant vision -- true &&
-    sent "r[\"command\"] == [\"true\"] and r[\"workdir\"] == \"$PWD\" and r[\"name\"] == \"true\"
+    sent "r[\"command\"] == [\"true\"] and r[\"cwd\"] == \"$PWD\" and r[\"name\"] == \"true\"
         and r[\"resources\"] == {\"gpus\": 2, \"cpus\": 4, \"mem\": \"16Gi\"} and r[\"env\"][\"A\"] == \"1\"
         and r[\"max_time\"] == \"8h\" and r[\"tenant\"] == \"vision\""'
 
