@@ -89,6 +89,7 @@ static void say_state(struct watch *w, const struct job *j)
         buf_add(&b, j->reason_text.n ? j->reason_text : j->reason.n ? j->reason : STR("it is new"));
         break;
     case JOB_IS_FREEZING:
+    case JOB_IS_PAUSED:
     case JOB_IS_FROZEN:
     case JOB_IS_THAWING:
         buf_printf(&b, "job %llu is %s%s%.*s", id, job_word_info(j->state)->name,
@@ -97,7 +98,7 @@ static void say_state(struct watch *w, const struct job *j)
     case JOB_IS_STARTING: buf_printf(&b, "job %llu starts", id); break;
     case JOB_IS_STOPPING: buf_printf(&b, "job %llu is being stopped", id); break;
     case JOB_IS_RUNNING:
-        if (w->status[0] && strstr(w->status, "is frozen"))
+        if (strstr(w->status, " is frozen") || strstr(w->status, " is paused"))
             buf_printf(&b, "job %llu runs again", id);
         break;
     case JOB_IS_SUCCEEDED:
