@@ -91,6 +91,7 @@ static int rank(const struct job *j)
     case JOB_IS_STARTING:
     case JOB_IS_STOPPING: return 1;
     case JOB_IS_FREEZING:
+    case JOB_IS_PAUSED:
     case JOB_IS_FROZEN:
     case JOB_IS_THAWING: return 2;
     case JOB_IS_QUEUED: return 3;

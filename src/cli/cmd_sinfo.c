@@ -34,7 +34,7 @@ static size_t node_state(const struct json *n)
     struct str state = field_str(n, "state");
     const struct json *gpus = json_find(n, "gpus");
     uint64_t total = field_u64(n, "cpu_milli"), unused = field_u64(n, "cpu_free_milli");
-    if (str_is(state, "draining") || str_is(state, "drained"))
+    if (str_is(state, "drain"))
         return 3;
     if (!str_is(state, "up"))
         return 4;

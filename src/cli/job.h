@@ -15,6 +15,7 @@
     X(STARTING, "starting", "CF", "CONFIGURING", false, WAIT)                                      \
     X(RUNNING, "running", "R", "RUNNING", false, GOOD)                                             \
     X(FREEZING, "freezing", "S", "SUSPENDED", false, COLD)                                         \
+    X(PAUSED, "paused", "S", "SUSPENDED", false, COLD)                                             \
     X(FROZEN, "frozen", "S", "SUSPENDED", false, COLD)                                             \
     X(THAWING, "thawing", "S", "SUSPENDED", false, COLD)                                           \
     X(STOPPING, "stopping", "CG", "COMPLETING", false, WAIT)                                       \

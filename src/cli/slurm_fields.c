@@ -375,7 +375,7 @@ const char *slurm_state_words(struct str word)
         const char *letters, *name, *words;
     } states[] = {
         { "PD", "PENDING", "queued,held" },  { "R", "RUNNING", "running" },
-        { "CF", "CONFIGURING", "starting" }, { "S", "SUSPENDED", "freezing,frozen,thawing" },
+        { "CF", "CONFIGURING", "starting" }, { "S", "SUSPENDED", "freezing,paused,frozen,thawing" },
         { "CG", "COMPLETING", "stopping" },  { "CD", "COMPLETED", "succeeded" },
         { "F", "FAILED", "failed" },         { "CA", "CANCELLED", "cancelled" },
         { "TO", "TIMEOUT", "failed" },       { "OOM", "OUT_OF_MEMORY", "failed" },

@@ -31,6 +31,7 @@ struct watch {
     bool done[LANES_MAX];
     size_t n_lanes, n_done;
     struct session *input;
+    int64_t began_ms;
     int64_t look_ms;           /* when to look at the job next */
     int looks;                 /* so far */
     unsigned failures, losses; /* of the server in a row; of lanes */
@@ -89,6 +90,7 @@ static void say_state(struct watch *w, const struct job *j)
         buf_add(&b, j->reason_text.n ? j->reason_text : j->reason.n ? j->reason : STR("it is new"));
         break;
     case JOB_IS_FREEZING:
+    case JOB_IS_PAUSED:
     case JOB_IS_FROZEN:
     case JOB_IS_THAWING:
         buf_printf(&b, "job %llu is %s%s%.*s", id, job_word_info(j->state)->name,
@@ -97,7 +99,7 @@ static void say_state(struct watch *w, const struct job *j)
     case JOB_IS_STARTING: buf_printf(&b, "job %llu starts", id); break;
     case JOB_IS_STOPPING: buf_printf(&b, "job %llu is being stopped", id); break;
     case JOB_IS_RUNNING:
-        if (w->status[0] && strstr(w->status, "is frozen"))
+        if (strstr(w->status, " is frozen") || strstr(w->status, " is paused"))
             buf_printf(&b, "job %llu runs again", id);
         break;
     case JOB_IS_SUCCEEDED:
@@ -297,7 +299,8 @@ static int look_at_job(struct watch *w, struct err *e)
     w->looks++;
     w->state = j.state;
     w->look_ms = mono_ms() + next_look(w);
-    bool ended = job_word_info(j.state)->ended, quick = w->want->until_started && w->looks < 8;
+    bool ended = job_word_info(j.state)->ended;
+    bool quick = mono_ms() - w->began_ms < PATIENCE_MS;
     w->ended_looks += ended;
     if (!ended && !quick)
         say_state(w, &j);
@@ -402,6 +405,7 @@ int watch_job(struct cli *c, const struct watch_want *want, enum watch_outcome *
 {
     AUTO(watch_clear) struct watch w = { .c = c, .want = want, .signals = { .fd = -1 } };
     w.state = JOB_IS_UNKNOWN;
+    w.began_ms = mono_ms();
     signal(SIGPIPE, SIG_IGN);
     if (!cli_client(c, e) || signals_open(&w.signals, e) < 0)
         return -1;

@@ -327,7 +327,7 @@ class Handler(BaseHTTPRequestHandler):
         if method == "GET" and path[1] in fixed and len(path) == 2:
             return self.reply(fixed[path[1]]())
         if method == "POST" and path[1] == "nodes":
-            c.drained = {"drain": "draining", "resume": "up"}[path[3]]
+            c.drained = {"drain": "drain", "resume": "up"}[path[3]]
             return self.reply(self.nodes()["nodes"][0])
         if path[1] == "events":
             return self.follow_events(query)

@@ -169,7 +169,7 @@ test_expect 'attach shows what comes from now on' '
 
 test_expect 'nodes, drain, resume' '
     nightshift nodes >out && grep "^desk1 *up *A100 (simulated)" out && nightshift nodes -o wide | grep "^desk1 *3 " &&
-    nightshift drain desk1 | grep draining && nightshift nodes | grep draining && nightshift resume desk1 | grep up'
+    nightshift drain desk1 | grep "desk1: drain" && nightshift nodes | grep "desk1 *drain" && nightshift resume desk1 | grep up'
 
 test_expect 'quota, usage' '
     nightshift quota >out && grep "^vision .* 75% .* 0/6 .* 0/10" out && nightshift quota --users | grep "^  ana" &&
