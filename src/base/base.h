@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
-#define AUTO(fn) __attribute__((cleanup(fn)))
+#define AUTO(fn) __attribute__((cleanup(fn), unused)) /* a guard need not be looked at */
 #define TAKE(p)                                                                                    \
     ({                                                                                             \
         __typeof__(p) taken_ = (p);                                                                \

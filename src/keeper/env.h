@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "keeper/cgroup.h"
+#include "keeper/gangnet.h"
 #include "keeper/image.h"
 #include "keeper/net.h"
 #include "keeper/rootfs.h"
@@ -42,6 +43,7 @@ struct env {
     struct node_facts node;
     struct scratch *scratch; /* NULL: a tmpfs each */
     struct net *net;
+    struct gangnet *gangs; /* takes and gives back networks */
     struct image_store *images;
     struct err no_net, no_images;
 

@@ -70,7 +70,7 @@ void finish_clear(struct task *t)
         clear_step(t, scratch_remove(t->env->scratch, t->name, &e), &e);
     fail_point("keeper.after_scratch_remove");
     if (t->netns[0] && t->env->net)
-        net_give_back(t->env->net, t->netns);
+        gangnet_give_back(t->env->gangs, t->netns);
     t->netns[0] = '\0';
     fail_point("keeper.after_net_give_back");
     clear_step(t, tree_remove(t->run, &e), &e);

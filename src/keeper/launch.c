@@ -236,7 +236,7 @@ static void launch_net(struct task *t)
         return;
     }
     t->net_wanted = true;
-    net_take(t->env->net, str_of(t->start->tenant), on_net, t);
+    gangnet_take(t->env->gangs, t->name, str_of(t->start->tenant), on_net, t);
 }
 
 static void on_image_progress(void *ctx, struct str text, uint64_t done, uint64_t total)

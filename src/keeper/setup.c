@@ -155,6 +155,7 @@ static void open_net(const struct keeper_config *c, struct env *env)
         return;
     }
     env->net = net_new(&want, &env->no_net);
+    env->gangs = gangnet_new(env->net);
     if (!env->net)
         log_event(env->log, LOG_WARN_, "net.missing", "why=%s", env->no_net.msg);
 }
@@ -238,6 +239,7 @@ int setup_open(struct setup *s, const struct keeper_config *c, struct env *env, 
 
 void setup_close(struct setup *s, struct env *env)
 {
+    env->gangs = gangnet_free(env->gangs);
     env->net = net_free(env->net);
     env->images = image_close(env->images);
     env->scratch = scratch_free(env->scratch);

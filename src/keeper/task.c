@@ -415,7 +415,7 @@ static void adopt_net(struct task *t)
     if (!t->env->net || file_read(path, sizeof t->netns - 1, &text, &e) < 0)
         return;
     snprintf(t->netns, sizeof t->netns, "%s", text.p);
-    if (net_adopt(t->env->net, t->netns, &e) < 0)
+    if (gangnet_adopt(t->env->gangs, t->name, t->netns, &e) < 0)
         log_event(t->env->log, LOG_WARN_, "task.net", "task=%s why=%s", t->name, e.msg);
 }
 
