@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/parse.h"
+#include "daemon/docs.h"
 #include "daemon/site.h"
 #include "engine/local/local.h"
 #include "sys/file.h"
@@ -380,7 +381,10 @@ int main(int argc, char **argv)
     struct err e = { 0 };
     umask(022);
     signal(SIGPIPE, SIG_IGN);
-    if (config_read(&d.config, argc - 1, argv + 1, &e) == 0) {
+    if (argc == 3 && strcmp(argv[1], "--docs") == 0) {
+        if (docs_print(argv[2], &e) == 0)
+            return 0;
+    } else if (config_read(&d.config, argc - 1, argv + 1, &e) == 0) {
         if (d.config.help)
             return print_help();
         if (d.config.version)
