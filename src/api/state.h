@@ -21,7 +21,7 @@ struct api {
     struct feed *feeds;
     struct bridge *bridges;
     struct doctor *doctor; /* NULL: no check runs */
-    int watch; /* of control */
+    int watch;             /* of control */
     int64_t started_ms;
     bool stopping;
 };

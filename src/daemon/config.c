@@ -170,10 +170,11 @@ static struct opt *make_opts(struct arena *a, size_t *out_n)
                            .type = OPT_FLAG,
                            .offset = offsetof(struct given, print),
                            .help = "print every setting as it is, and end" };
-    o[n++] = (struct opt){ .name = "check",
-                           .type = OPT_FLAG,
-                           .offset = offsetof(struct given, check),
-                           .help = "say what is wrong with this machine and how to fix it, and end" };
+    o[n++] =
+        (struct opt){ .name = "check",
+                      .type = OPT_FLAG,
+                      .offset = offsetof(struct given, check),
+                      .help = "say what is wrong with this machine and how to fix it, and end" };
     o[n++] = (struct opt){ .name = "json",
                            .type = OPT_FLAG,
                            .offset = offsetof(struct given, json),

@@ -181,15 +181,15 @@ void check_swap_limits(const struct doctor_in *in, struct doctor_result *r)
         say_skip(r, "memory is not limited here");
         return;
     }
-    bool off = is_v2(in)
-                 ? look_has_word(in, "/proc/cmdline", "swapaccount=0")
-                 : !look_exists(in, CGROUP "/memory/memory.memsw.limit_in_bytes");
+    bool off = is_v2(in) ? look_has_word(in, "/proc/cmdline", "swapaccount=0")
+                         : !look_exists(in, CGROUP "/memory/memory.memsw.limit_in_bytes");
     if (!off) {
         say_good(r, "swap counts as a job's memory");
         return;
     }
     say_bad(r, "swap is not accounted: a job at its memory limit fills the swap of everybody");
-    say_fix(r, "%s in GRUB_CMDLINE_LINUX of /etc/default/grub, then update-grub and reboot; or "
-               "swapoff -a",
+    say_fix(r,
+            "%s in GRUB_CMDLINE_LINUX of /etc/default/grub, then update-grub and reboot; or "
+            "swapoff -a",
             is_v2(in) ? "no swapaccount=0" : "swapaccount=1");
 }

@@ -142,7 +142,8 @@ void check_gpus_answer(const struct doctor_in *in, struct doctor_result *r)
                 f->gpus.n + f->gpus.n_broken, f->gpus.broken.msg);
         say_fix(r, "%s", f->gpus.broken.hint);
     } else if (on_bus > f->gpus.n) {
-        say_bad(r, "%u GPUs are on the PCI bus and the driver has %u: one fell off or did not start",
+        say_bad(r,
+                "%u GPUs are on the PCI bus and the driver has %u: one fell off or did not start",
                 on_bus, f->gpus.n);
         say_fix(r, "dmesg | grep -iE 'xid|nvrm' tells which; power the machine off and on");
     } else if (f->gpus.n == 0) {

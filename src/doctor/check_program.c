@@ -83,7 +83,8 @@ void check_criu(const struct doctor_in *in, struct doctor_result *r)
         return;
     }
     if (look_older(&v, CRIU_MAJOR, CRIU_MINOR)) {
-        say_skip(r, "%s is older than %u.%u and fails on newer kernels: jobs cannot be saved to disk",
+        say_skip(r,
+                 "%s is older than %u.%u and fails on newer kernels: jobs cannot be saved to disk",
                  v.text, CRIU_MAJOR, CRIU_MINOR);
         say_fix(r, "criu 4.1 or newer: Debian 13, Ubuntu 25.04");
         return;
@@ -128,7 +129,8 @@ void check_network(const struct doctor_in *in, struct doctor_result *r)
         say_bad(r, "nft is missing: tenants cannot be kept apart on the network");
         say_fix(r, "apt install nftables; or network: no in the settings");
     } else if (!has_program(in, "ip")) {
-        say_skip(r, "ip is missing: nothing of Nightshift needs it, whoever looks for a fault does");
+        say_skip(r,
+                 "ip is missing: nothing of Nightshift needs it, whoever looks for a fault does");
         say_fix(r, "apt install iproute2");
     } else {
         say_good(r, "nft and ip are here");

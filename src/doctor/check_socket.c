@@ -95,7 +95,8 @@ static bool read_address(const char *listen, struct address *out)
         put_words(w, 1, out->v4, sizeof out->v4);
     else if (inet_pton(AF_INET6, text, w) == 1)
         put_words(w, 4, out->v6, sizeof out->v6);
-    out->any = strspn(out->v4, "0") == 8 || strspn(out->v6, "0") == 32 || (!out->v4[0] && !out->v6[0]);
+    out->any =
+        strspn(out->v4, "0") == 8 || strspn(out->v6, "0") == 32 || (!out->v4[0] && !out->v6[0]);
     return true;
 }
 
@@ -114,7 +115,13 @@ static bool collides(const struct address *a, struct str local)
 static bool find_listener(const struct doctor_in *in, const char *table, const struct address *a,
                           struct holder *out)
 {
-    enum { LOCAL = 1, STATE = 3, UID = 7, INODE = 9, WORDS };
+    enum {
+        LOCAL = 1,
+        STATE = 3,
+        UID = 7,
+        INODE = 9,
+        WORDS
+    };
     AUTO(buf_free) struct buf text = BUF(0);
     struct err ignored;
     struct str rest, line, word[WORDS];
@@ -143,7 +150,8 @@ void check_port(const struct doctor_in *in, struct doctor_result *r)
         say_skip(r, "no fixed port (listen: %s)", in->listen);
         return;
     }
-    if (!find_listener(in, "/proc/net/tcp", &a, &h) && !find_listener(in, "/proc/net/tcp6", &a, &h)) {
+    if (!find_listener(in, "/proc/net/tcp", &a, &h) &&
+        !find_listener(in, "/proc/net/tcp6", &a, &h)) {
         say_good(r, "port %u is free", a.port);
         return;
     }
@@ -175,7 +183,11 @@ static bool same_path(struct str bound, const char *run)
 
 static bool find_keeper(const struct doctor_in *in, struct holder *out)
 {
-    enum { FLAGS = 3, INODE = 6, WORDS };
+    enum {
+        FLAGS = 3,
+        INODE = 6,
+        WORDS
+    };
     AUTO(buf_free) struct buf text = BUF(0);
     struct err ignored;
     struct str rest, line, word[WORDS];
@@ -192,18 +204,26 @@ static bool find_keeper(const struct doctor_in *in, struct holder *out)
     return false;
 }
 
+static void keeper_missing(const struct doctor_in *in, struct doctor_result *r)
+{
+    if (!in->keeper_external && !in->keeper_mode) {
+        say_skip(r, "it does not run: nightshiftd starts it");
+        return;
+    }
+    say_bad(r, "nobody listens at %s/keeper.sock: no job can start", in->run);
+    if (in->keeper_external)
+        say_fix(r, "systemctl start nightshift-keeper; journalctl -u nightshift-keeper");
+    else
+        say_fix(r, "nightshiftd could not start it: see keeper.start in its log, and own-programs");
+}
+
 void check_keeper(const struct doctor_in *in, struct doctor_result *r)
 {
     struct holder h = { 0 };
     char path[LOOK_PATH];
     look_path(in, path, "%s/keeper.sock", in->run);
     if (!find_keeper(in, &h)) {
-        if (in->keeper_external) {
-            say_bad(r, "nobody listens at %s/keeper.sock: no job can start", in->run);
-            say_fix(r, "systemctl start nightshift-keeper; journalctl -u nightshift-keeper");
-        } else {
-            say_skip(r, "it does not run: nightshiftd starts it");
-        }
+        keeper_missing(in, r);
         return;
     }
     find_holder(in, &h);

@@ -58,7 +58,7 @@ struct doctor_in {
     const char *tls_key;        /* NULL: no TLS */
     const char *nvml;           /* not below root; NULL: searched */
     const char *containment;    /* "auto", "root", "rootless", "plain" */
-    const char *keeper_mode;    /* as the keeper told it; NULL: not known */
+    const char *keeper_mode;    /* as the daemon that asks has heard it; NULL: no daemon asks */
     bool keeper_external;       /* somebody else than the daemon starts the keeper */
     bool network;               /* tenants get networks of their own */
     bool simulated;             /* GPUs are */

@@ -69,7 +69,9 @@ void look_nearest(const struct doctor_in *in, const char *path, char out[static 
     while (out[0] && access(out, F_OK) < 0) {
         char *slash = strrchr(out, '/');
         snprintf(slash && slash > out ? slash : out, 2, "%s",
-                 slash > out ? "" : slash ? "/" : "."); /* ends at / or at our own folder */
+                 slash > out ? ""
+                 : slash     ? "/"
+                             : "."); /* ends at / or at our own folder */
     }
 }
 
@@ -124,12 +126,13 @@ bool look_program(const struct doctor_in *in, const char *name, char out[static 
 
 bool look_output(const char *path, const char *const *args, struct buf *out)
 {
-    const char *argv[12] = { path };
+    const char *argv[16] = { path };
     struct process_exit how;
     struct err ignored;
-    for (size_t i = 0; args[i] && i + 2 < ARRAY_LEN(argv); i++)
-        argv[i + 1] = args[i];
-    return process_capture(argv, OUTPUT_LIMIT, OUTPUT_MS, out, &how, &ignored) == 0 &&
+    size_t n = 0;
+    for (; args[n] && n + 2 < ARRAY_LEN(argv); n++)
+        argv[n + 1] = args[n];
+    return !args[n] && process_capture(argv, OUTPUT_LIMIT, OUTPUT_MS, out, &how, &ignored) == 0 &&
            how.signal == 0 && how.code == 0;
 }
 

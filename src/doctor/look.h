@@ -34,7 +34,7 @@ bool look_has_word(const struct doctor_in *in, const char *path, const char *wor
 /* A program in in->path or the usual folders; false when there is none. */
 bool look_program(const struct doctor_in *in, const char *name, char out[static LOOK_PATH]);
 
-/* What `path args…` (ends with NULL) writes to stdout; false when it failed or took too long. */
+/* What `path args…` (at most 14, then NULL) writes to stdout; false when it failed or took too long. */
 bool look_output(const char *path, const char *const *args, struct buf *out);
 
 /* The first two numbers with a dot between them: "crun version 1.8.1" -> 1, 8. */
