@@ -13,6 +13,7 @@
 
 /* ---- saying ---- */
 
+PRINTF_LIKE(3, 0)
 static void write_clean(char *out, size_t size, const char *fmt, va_list args)
 {
     vsnprintf(out, size, fmt, args);

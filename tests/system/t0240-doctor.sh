@@ -89,6 +89,7 @@ assert len(bodies) == 1, bodies
 sys.stdout.buffer.write(bodies.pop())
 PYTHON
 
+: >daemon.log
 # shellcheck disable=SC2086 # one word a setting
 nightshiftd $settings --libexec /no-such-folder 2>daemon.log &
 daemon=$!
