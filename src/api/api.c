@@ -28,6 +28,8 @@ struct api *api_new(const struct api_config *c, struct err *e)
 
 void api_stop(struct api *a)
 {
+    a->stopping = true;
+    doctor_stop(a);
     followers_free(a);
     feeds_free(a);
     bridges_free(a);

@@ -29,6 +29,7 @@ struct api_config {
     struct auth *auth;
     const char *(*mode)(void *ctx); /* how the engine runs: "root", "rootless", … */
     void *mode_ctx;
+    const char *const *doctor_argv; /* prints doctor.h's JSON; ends with NULL; borrowed */
     bool secure_cookies;
     const struct api_profile *profile; /* borrowed as long as the API lives */
     size_t profiles;

@@ -182,7 +182,7 @@ static int choose_tenant(struct call *c, struct spec *s, struct err *e)
     if (c->who.role < ROLE_ADMIN && !auth_is_member(auth, user, s->tenant)) {
         err_set(e, ERR_DENIED, "field 'tenant': '%s' is not a member of '%.*s'", c->who.user,
                 STR_ARG(s->tenant));
-        return err_hint(e, "your tenants: nightshift whoami");
+        return err_hint(e, "your tenants: nightshift status");
     }
     c->field = NULL;
     return 0;

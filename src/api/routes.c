@@ -97,6 +97,8 @@ const struct route api_routes[] = {
     { "GET", "/v1/whoami", M, api_whoami, "Who am I?", BODY_NONE, NULL, 200, NULL },
     { "GET", "/v1/server", ROLE_PUBLIC, api_server, "What runs here, and what it can do", BODY_NONE,
       NULL, 200, NULL },
+    { "GET", "/v1/doctor", ROLE_ADMIN, api_doctor,
+      "What is wrong with the server's machine, and how to fix it", BODY_NONE, NULL, 200, NULL },
     { "GET", "/v1/openapi.json", ROLE_PUBLIC, api_openapi, "This API", BODY_NONE, NULL, 200, NULL },
     { "GET", "/healthz", ROLE_PUBLIC, api_health, "Is the daemon alive?", BODY_NONE, NULL, 200,
       "text/plain" },

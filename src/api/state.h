@@ -12,6 +12,7 @@
 struct follower; /* log.c */
 struct feed;     /* events.c */
 struct bridge;   /* stream.c */
+struct doctor;   /* doctor.c */
 
 struct api {
     struct api_config config;
@@ -19,8 +20,10 @@ struct api {
     struct follower *followers;
     struct feed *feeds;
     struct bridge *bridges;
-    int watch; /* of control */
+    struct doctor *doctor; /* NULL: no check runs */
+    int watch;             /* of control */
     int64_t started_ms;
+    bool stopping;
 };
 
 /* One request on its way through a handler. */
@@ -107,6 +110,7 @@ api_fn api_events;                                                              
 api_fn api_token_list, api_token_create, api_token_delete, api_session_open, api_session_close,
     api_whoami;                                                                   /* people.c */
 api_fn api_server, api_health, api_ready, api_metrics, api_openapi, api_profiles; /* server.c */
+api_fn api_doctor;                                                                /* doctor.c */
 api_fn api_page, api_page_script, api_page_style;                                 /* page.c */
 
 void followers_wake(struct api *a); /* a job may have ended */
@@ -114,5 +118,6 @@ void followers_free(struct api *a);
 void feeds_wake(struct api *a);
 void feeds_free(struct api *a);
 void bridges_free(struct api *a);
+void doctor_stop(struct api *a); /* those who wait are told so */
 
 #endif

@@ -125,8 +125,8 @@ static int by_state(const void *x, const void *y)
 static int by_gpus(const void *x, const void *y)
 {
     const struct job *a = x, *b = y;
-    uint64_t p = a->gpu_milli * MAX(a->replicas, UINT64_C(1));
-    uint64_t q = b->gpu_milli * MAX(b->replicas, UINT64_C(1));
+    uint64_t p = a->gpu_milli;
+    uint64_t q = b->gpu_milli;
     return p != q ? (p < q ? 1 : -1) : by_id(a, b);
 }
 
@@ -167,7 +167,7 @@ static void add_cells(struct table *t, const struct job *j, int64_t now_ms)
     table_add(t, j->user);
     table_add(t, j->tenant);
     table_addz(t, job_word_info(j->state)->name);
-    table_addz(t, text_milli(j->gpu_milli * MAX(j->replicas, UINT64_C(1)), text));
+    table_addz(t, text_milli(j->gpu_milli, text));
     table_addz(t, text_duration(
                       j->started_ms ? job_elapsed_ms(j, now_ms) : now_ms - j->submitted_ms, text));
     job_add_where(j, &where);

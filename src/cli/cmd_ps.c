@@ -90,8 +90,7 @@ static void add_row(struct table *t, const struct jobs *jobs, size_t i, size_t n
     table_add(t, j->user);
     table_add(t, j->tenant);
     table_add_tinted(t, str_of(state->name), state->tint);
-    table_addz(t, j->gpu_milli ? text_milli(j->gpu_milli * MAX(j->replicas, UINT64_C(1)), number)
-                               : "-");
+    table_addz(t, j->gpu_milli ? text_milli(j->gpu_milli, number) : "-");
     int64_t now = cli_now_ms();
     int64_t waited = j->submitted_ms ? now - j->submitted_ms : 0;
     table_addz(t, text_duration(j->started_ms ? job_elapsed_ms(j, now) : waited, number));

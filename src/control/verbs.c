@@ -51,7 +51,7 @@ static int freeze(struct control *c, struct entry *en, struct err *e)
                 (unsigned long long)en->id, freeze_mode_name(en->freeze));
         return err_hint(e, en->freeze == FREEZE_NONE
                                ? "submit it with another freeze mode, e.g. pause or signal"
-                               : "the engine here cannot do that; see: nightshift server");
+                               : "the engine here cannot do that; see: nightshift status");
     }
     if (move(c, en, JOB_EV_FREEZE, e) < 0)
         return -1;

@@ -86,8 +86,8 @@ static const char *const sections[] = { "tenants", "profiles", "admins", "policy
 
 struct given {
     const char *text[ARRAY_LEN(keys)];
-    const char *config;
-    bool help, version, print;
+    const char *config, *keeper_mode;
+    bool help, version, print, check, json, list;
 };
 
 /* ---- values ---- */
@@ -150,7 +150,7 @@ static const char *flag_name(const struct key *k, char out[static 64])
 static struct opt *make_opts(struct arena *a, size_t *out_n)
 {
     size_t n = ARRAY_LEN(keys);
-    struct opt *o = arena_array(a, struct opt, n + 4);
+    struct opt *o = arena_array(a, struct opt, n + 8);
     for (size_t i = 0; i < n; i++) {
         char name[64];
         const char *help =
@@ -170,6 +170,24 @@ static struct opt *make_opts(struct arena *a, size_t *out_n)
                            .type = OPT_FLAG,
                            .offset = offsetof(struct given, print),
                            .help = "print every setting as it is, and end" };
+    o[n++] =
+        (struct opt){ .name = "check",
+                      .type = OPT_FLAG,
+                      .offset = offsetof(struct given, check),
+                      .help = "say what is wrong with this machine and how to fix it, and end" };
+    o[n++] = (struct opt){ .name = "json",
+                           .type = OPT_FLAG,
+                           .offset = offsetof(struct given, json),
+                           .help = "with --check: as JSON" };
+    o[n++] = (struct opt){ .name = "list",
+                           .type = OPT_FLAG,
+                           .offset = offsetof(struct given, list),
+                           .help = "with --check: only what would be looked at" };
+    o[n++] = (struct opt){ .name = "keeper-mode",
+                           .type = OPT_TEXT,
+                           .value = "MODE",
+                           .offset = offsetof(struct given, keeper_mode),
+                           .help = "with --check: how the keeper runs, as the daemon knows it" };
     o[n++] = (struct opt){ .name = "help",
                            .type = OPT_FLAG,
                            .help = "this list",
@@ -283,6 +301,10 @@ int config_read(struct config *out, int argc, char *const *argv, struct err *e)
     out->help = g.help;
     out->version = g.version;
     out->print = g.print;
+    out->check = g.check;
+    out->json = g.json;
+    out->list = g.list;
+    out->keeper_mode = g.keeper_mode;
     for (size_t i = 0; i < ARRAY_LEN(keys); i++)
         if (set_value(out, &keys[i], keys[i].dflt, e) < 0)
             return err_wrap(e, "%s", keys[i].name);

@@ -36,6 +36,8 @@ struct config {
     struct json_doc *doc;
     struct arena arena;
     bool help, version, print;
+    bool check, json, list;  /* --check, and how it is told */
+    const char *keeper_mode; /* for --check: what the daemon heard; NULL: no daemon asks */
 };
 
 /* Reads flags, environment and file.  *out is cleared with config_clear in any case. */

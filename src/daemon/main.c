@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/parse.h"
+#include "daemon/check.h"
 #include "daemon/docs.h"
 #include "daemon/site.h"
 #include "engine/local/local.h"
@@ -14,6 +15,7 @@
 
 #define STOP_WAIT_MS 20000
 #define KEEPER_ARGS 64
+#define DOCTOR_ARGS 256
 
 struct daemon {
     struct config config;
@@ -29,6 +31,7 @@ struct daemon {
     struct http_server *on_socket, *on_tcp;
     const char *keeper_argv[KEEPER_ARGS];
     size_t keeper_args;
+    const char *doctor_argv[DOCTOR_ARGS];
     struct loop_watch *give_up, *poll;
     int stops; /* how often we were told to stop */
 };
@@ -121,6 +124,19 @@ static void keeper_command(struct daemon *d)
     if (strcmp(c->log_format, "json") == 0)
         d->keeper_argv[d->keeper_args++] = "--log-json";
     d->keeper_argv[d->keeper_args] = NULL;
+}
+
+/* ---- the command line that checks this machine: our own, with our own settings ---- */
+
+static void doctor_command(struct daemon *d, int argc, char *const *argv)
+{
+    size_t n = 0;
+    d->doctor_argv[n++] = "/proc/self/exe"; /* also when an upgrade took its file away */
+    for (int i = 1; i < argc && n + 3 < DOCTOR_ARGS; i++)
+        d->doctor_argv[n++] = argv[i];
+    d->doctor_argv[n++] = "--check";
+    d->doctor_argv[n++] = "--json";
+    d->doctor_argv[n] = NULL;
 }
 
 /* ---- parts ---- */
@@ -248,6 +264,7 @@ static int open_http(struct daemon *d, struct err *e)
                              .auth = d->auth,
                              .mode = engine_mode,
                              .mode_ctx = d,
+                             .doctor_argv = d->doctor_argv,
                              .secure_cookies = c->tls_cert != NULL,
                              .profile = d->site.profile,
                              .profiles = d->site.profiles };
@@ -394,6 +411,9 @@ int main(int argc, char **argv)
             config_print(&d.config, &b);
             return fputs(b.p, stdout) < 0;
         }
+        if (d.config.check)
+            return check_run(&d.config, libexec_folder(&d));
+        doctor_command(&d, argc, argv);
         if (start(&d, &e) == 0) {
             loop_run(d.loop);
             return 0;

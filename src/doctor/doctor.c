@@ -1,0 +1,151 @@
+#include "doctor/doctor.h"
+
+#include <stdio.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "doctor/checks.h"
+#include "doctor/look.h"
+#include "sys/clock.h"
+
+const struct doctor_check doctor_checks[] = {
+    { "kernel", check_kernel, "the kernel's version", "containers, freezing" },
+    { "clock", check_clock,
+      "whether the kernel says that the clock is kept in time; the times of the store and of the "
+      "program",
+      "fair shares, tokens, times in logs" },
+    { "nvidia-driver", check_nvidia_driver, "GPUs on the PCI bus, and NVIDIA's library and module",
+      "GPUs" },
+    { "nvidia-versions", check_nvidia_versions, "whether library and module are of one version",
+      "GPUs" },
+    { "gpus-answer", check_gpus_answer, "each GPU through the driver, and their number on the bus",
+      "the GPU that is lost" },
+    { "gpu-devices", check_gpu_devices, "`/dev/nvidia*`", "CUDA in jobs" },
+    { "cgroups", check_cgroups, "`/sys/fs/cgroup`: version 1, version 2, none",
+      "limits, freezing" },
+    { "cgroup-controllers", check_cgroup_controllers, "memory, cpu, pids, freezer",
+      "the limit of that name" },
+    { "cgroup-delegation", check_cgroup_delegation, "whether we may make groups",
+      "limits, freezing" },
+    { "swap-limits", check_swap_limits, "swap, and whether it is counted",
+      "the memory limit of jobs" },
+    { "user-namespaces", check_user_namespaces, "three sysctls, without root only",
+      "containers without root" },
+    { "overlayfs", check_overlayfs, "`/proc/filesystems`, the kernel's modules",
+      "container images" },
+    { "inotify", check_inotify, "`fs.inotify.max_user_instances`, `max_user_watches`",
+      "following logs" },
+    { "crun", check_crun, "the program and its version", "containers" },
+    { "criu", check_criu, "the program, its version, and whether crun knows it",
+      "saving jobs to disk" },
+    { "images", check_images, "the programs skopeo and umoci", "images other than `host`" },
+    { "network", check_network, "the programs nft and ip", "networks of tenants" },
+    { "cni-plugins", check_cni_plugins, "bridge and host-local in `/usr/lib/cni`, `/opt/cni/bin`",
+      "networks of tenants" },
+    { "scratch", check_scratch, "the program mkfs.ext4", "a bound for `/tmp` of jobs" },
+    { "own-programs", check_own_programs, "nightshift-keeper and nightshift-init", "every job" },
+    { "state-folder", check_state_folder, "its owner and mode", "everything" },
+    { "run-folder", check_run_folder, "its owner and mode", "the sockets" },
+    { "disk", check_disk, "free bytes and inodes where the state folder is: 5 % and 1 GiB",
+      "logs, images, the store" },
+    { "store", check_store, "the header of `nightshift.db`: whose it is, its format",
+      "everything" },
+    { "port", check_port, "who listens at the address of `listen`", "the web page, the API" },
+    { "keeper", check_keeper, "who listens at `keeper.sock`, and its mode", "every job" },
+    { "tls", check_tls, "certificate and key: there, private, a pair, not expired",
+      "connections from elsewhere" },
+};
+const size_t doctor_checks_n = ARRAY_LEN(doctor_checks);
+
+/* ---- what only the system can tell ---- */
+
+static void look_at_disk(const struct doctor_in *in, struct doctor_disk *out)
+{
+    char path[LOOK_PATH];
+    struct statvfs st;
+    look_nearest(in, in->state, path);
+    *out = (struct doctor_disk){ 0 };
+    if (statvfs(path, &st) < 0 || st.f_blocks == 0)
+        return;
+    *out = (struct doctor_disk){ .bytes = (uint64_t)st.f_blocks * st.f_frsize,
+                                 .free_bytes = (uint64_t)st.f_bavail * st.f_frsize,
+                                 .files = st.f_files,
+                                 .free_files = st.f_favail,
+                                 .known = true };
+}
+
+static void look_at_gpus(const struct doctor_in *in, struct doctor_facts *f)
+{
+    if (in->simulated)
+        return;
+    AUTO(nvml_close_p) struct nvml *n = nvml_open(in->nvml, &f->gpu_fault, &f->gpu_trouble);
+    if (!n)
+        return;
+    snprintf(f->driver, sizeof f->driver, "%s", nvml_driver_version(n));
+    if (gpu_list_read(n, &f->gpus, &f->gpu_trouble) < 0)
+        f->gpu_fault = NVML_OTHER;
+}
+
+void doctor_look(struct doctor_in *in)
+{
+    struct doctor_facts *f = &in->facts;
+    struct clock clock = clock_wall();
+    struct err ignored;
+    *f = (struct doctor_facts){ .uid = geteuid(), .now_ms = clock_now_ms(&clock) };
+    if (machine_read(in->root, &f->machine, &ignored) < 0)
+        f->machine = (struct machine){ .clock_error_ms = -1 };
+    look_at_disk(in, &f->disk);
+    look_at_gpus(in, f);
+}
+
+size_t doctor_run(const struct doctor_in *in, struct doctor_result *out)
+{
+    size_t bad = 0;
+    for (size_t i = 0; i < doctor_checks_n; i++) {
+        out[i] = (struct doctor_result){ 0 };
+        doctor_checks[i].fn(in, &out[i]);
+        bad += out[i].verdict == DOCTOR_BAD;
+    }
+    return bad;
+}
+
+/* ---- printing ---- */
+
+void doctor_print_json(const struct doctor_result *r, struct json_out *w)
+{
+    json_begin(w, NULL, '{');
+    json_begin(w, "checks", '[');
+    for (size_t i = 0; i < doctor_checks_n; i++) {
+        json_begin(w, NULL, '{');
+        json_put_str(w, "name", str_of(doctor_checks[i].name));
+        if (r[i].verdict == DOCTOR_SKIP)
+            json_put_null(w, "ok");
+        else
+            json_put_bool(w, "ok", r[i].verdict == DOCTOR_GOOD);
+        json_put_str(w, "found", str_of(r[i].found));
+        json_put_str(w, "fix", str_of(r[i].fix));
+        json_end(w, '}');
+    }
+    json_end(w, ']');
+    json_end(w, '}');
+}
+
+void doctor_print_text(const struct doctor_result *r, struct buf *out)
+{
+    static const char *const signs[] = {
+        [DOCTOR_SKIP] = "–", [DOCTOR_GOOD] = "✓", [DOCTOR_BAD] = "✗"
+    };
+    for (size_t i = 0; i < doctor_checks_n; i++) {
+        buf_printf(out, "%s %s: %s\n", signs[r[i].verdict], doctor_checks[i].name, r[i].found);
+        if (r[i].fix[0])
+            buf_printf(out, "    fix: %s\n", r[i].fix);
+    }
+}
+
+void doctor_print_reference(struct buf *out)
+{
+    buf_addz(out, "| check | looks at | matters for |\n|---|---|---|\n");
+    for (size_t i = 0; i < doctor_checks_n; i++)
+        buf_printf(out, "| `%s` | %s | %s |\n", doctor_checks[i].name, doctor_checks[i].looks_at,
+                   doctor_checks[i].matters);
+}
