@@ -98,7 +98,7 @@ int reply_job(struct call *c, int status, uint64_t id, struct err *e)
     struct json_out w = { .b = &b };
     if (find_job(c, id, false, &j, e) < 0)
         return -1;
-    put_job(&w, NULL, c->api, &j, true);
+    put_job(&w, NULL, c->api, &j, c->who.role == ROLE_ADMIN || str_is(j.fixed.user, c->who.user));
     reply_json(c, status, &b);
     return 0;
 }
@@ -305,7 +305,7 @@ int api_job_check(struct call *c, struct err *e)
 static void on_verb_done(void *ctx)
 {
     struct later *l = ctx;
-    struct call c = { .api = l->api, .rq = l->rq, .scope = l->scope };
+    struct call c = { .api = l->api, .rq = l->rq, .who = l->who, .scope = l->scope };
     struct err e;
     if (reply_job(&c, 200, l->job, &e) < 0)
         http_reply_error(c.rq, &e, NULL);
@@ -317,7 +317,7 @@ static int verb(struct call *c, enum control_verb v, struct err *e)
     AUTO(json_free_p) struct json_doc *d = NULL;
     struct later *l = arena_new(http_arena(c->rq), struct later);
     struct store_job j;
-    *l = (struct later){ .api = c->api, .rq = c->rq, .scope = c->scope };
+    *l = (struct later){ .api = c->api, .rq = c->rq, .who = c->who, .scope = c->scope };
     if (read_id(c, &l->job, e) < 0 || read_body(c, &d, e) < 0 ||
         json_only(json_root(d), keys, ARRAY_LEN(keys), e) < 0 ||
         find_job(c, l->job, true, &j, e) < 0)

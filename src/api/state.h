@@ -77,6 +77,7 @@ int reply_job(struct call *c, int status, uint64_t id, struct err *e) MUST_USE;
 struct later {
     struct api *api;
     struct http_request *rq;
+    struct identity who;
     struct store_scope scope;
     uint64_t job;
     size_t n;
@@ -95,6 +96,7 @@ int check_query(struct call *c, const struct api_query *known, struct err *e) MU
 /* The job as the caller may see it; with `mine`, only what the caller may change. */
 int find_job(struct call *c, uint64_t id, bool mine, struct store_job *out, struct err *e) MUST_USE;
 
+/* whole: with its spec, which is for its owner and administrators. */
 void put_job(struct json_out *w, const char *key, struct api *a, const struct store_job *j,
              bool whole);
 

@@ -60,6 +60,7 @@ static const struct key {
       0 },
     { "net_range", KEY_TEXT, AT(net_range), "", "CIDR", "addresses of jobs (10.203.0.0/16)", 0 },
     { "net_prefix", KEY_TEXT, AT(net_prefix), "", "NAME", "how our bridges are called (nsb)", 0 },
+    { "net_table", KEY_TEXT, AT(net_table), "", "NAME", "our table in nftables (nightshift)", 0 },
     { "end_leftovers", KEY_BOOL, AT(end_leftovers), "no", "yes|no",
       "end processes on GPUs that belong to no living job", 0 },
     { "log_limit", KEY_SIZE, AT(log_bytes), "64Mi", "SIZE", "output kept of each replica", 0 },

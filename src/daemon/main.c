@@ -112,6 +112,7 @@ static void keeper_command(struct daemon *d)
     keeper_arg(d, "--cgroup", c->cgroup);
     keeper_arg(d, "--net-range", c->net_range);
     keeper_arg(d, "--net-prefix", c->net_prefix);
+    keeper_arg(d, "--net-table", c->net_table);
     keeper_number(d, "--min-uid", c->uid_min);
     keeper_number(d, "--cpu-milli", c->cpus_milli);
     keeper_number(d, "--mem-mib", c->mem_bytes >> 20);
@@ -119,6 +120,8 @@ static void keeper_command(struct daemon *d)
     keeper_number(d, "--gpu-mem-mib", c->gpu_mem_bytes >> 20);
     if (!c->network)
         d->keeper_argv[d->keeper_args++] = "--no-network";
+    if (strcmp(c->on_stop, "end") == 0)
+        d->keeper_argv[d->keeper_args++] = "--tidy";
     if (c->end_leftovers)
         d->keeper_argv[d->keeper_args++] = "--end-leftovers";
     if (strcmp(c->log_format, "json") == 0)
@@ -294,6 +297,9 @@ static int open_http(struct daemon *d, struct err *e)
     d->on_tcp = http_new(d->loop, &hc, e);
     if (!d->on_tcp)
         return -1;
+    if (!hc.tls_cert && strcmp(hc.host, "127.0.0.1") != 0 && strcmp(hc.host, "::1") != 0)
+        log_event(d->log, LOG_WARN_, "listening.without_tls", "address=%s hint=%s", hc.host,
+                  "tokens can be read on the network: set tls_cert and tls_key");
     log_event(d->log, LOG_INFO_, "listening", "socket=%s address=%s port=%u tls=%s", c->socket,
               hc.host, (unsigned)http_port(d->on_tcp), hc.tls_cert ? "yes" : "no");
     return 0;

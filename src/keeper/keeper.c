@@ -18,6 +18,7 @@ struct keeper {
     struct setup setup;
     struct server *server;
     struct registry tasks;
+    bool tidy, stopping;
     unsigned starting, parallel;
     struct task **dead; /* freed when the loop comes round */
     size_t n_dead, cap_dead;
@@ -268,6 +269,7 @@ struct keeper *keeper_new(const struct keeper_config *c, struct loop *l, struct 
                                                           .ctx = k });
     if (recover(k, e) < 0)
         return keeper_free(k);
+    k->tidy = c->tidy;
     k->leftover_timer = loop_timer(l, on_leftover_timer, k);
     loop_timer_set(k->leftover_timer, LEFTOVER_EVERY_MS, LEFTOVER_EVERY_MS);
     snprintf(socket, sizeof socket, "%s/keeper.sock", k->env.run);
@@ -285,6 +287,24 @@ struct keeper *keeper_new(const struct keeper_config *c, struct loop *l, struct 
               keeper_mode_name(k->env.mode), cgroups_kind_name(cgroups_kind(k->env.cgroups)),
               k->tasks.n, serve.path);
     return k;
+}
+
+static void on_tidied(void *ctx, const struct err *e)
+{
+    struct keeper *k = ctx;
+    if (e && e->code != ERR_NONE)
+        log_event(k->env.log, LOG_WARN_, "keeper.tidy", "why=%s", e->msg);
+    loop_stop(k->env.loop);
+}
+
+void keeper_stop(struct keeper *k)
+{
+    bool again = k->stopping;
+    k->stopping = true;
+    if (k->tidy && !again && k->env.net && k->tasks.n == 0)
+        net_remove_all(k->env.net, on_tidied, k);
+    else
+        loop_stop(k->env.loop);
 }
 
 struct keeper *keeper_free(struct keeper *k)

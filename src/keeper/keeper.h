@@ -33,12 +33,14 @@ struct keeper_config {
     uint64_t simulate_gpus, gpu_mem_mib; /* 0: the real ones */
     const char *gpu_model, *nvml;
     const char *net_range, *net_prefix, *net_table; /* NULL: net.h's */
+    bool tidy;       /* leave no network behind when it is stopped and no task is left */
     bool no_network; /* tasks that want the tenant's network are refused */
 };
 
 /* Finds the tasks there are, and listens. */
 struct keeper *keeper_new(const struct keeper_config *c, struct loop *l, struct log *log,
                           struct clock clock, struct err *e);
+void keeper_stop(struct keeper *k);           /* ends the loop it runs on, once it is tidy */
 struct keeper *keeper_free(struct keeper *k); /* NULL ok; returns NULL; tasks go on */
 
 #endif

@@ -37,6 +37,8 @@ static const struct opt table[] = {
       1000 },
     { "end-leftovers", OPT_FLAG, IN(keeper.end_leftovers), NULL,
       "end processes that belong to no living task", 0, 0 },
+    { "tidy", OPT_FLAG, IN(keeper.tidy), NULL,
+      "when it is stopped and no task is left, remove the networks too", 0, 0 },
     { "no-network", OPT_FLAG, IN(keeper.no_network), NULL, "no networks for tenants", 0, 0 },
     { "net-range", OPT_TEXT, IN(keeper.net_range), "CIDR", "addresses of tasks (10.203.0.0/16)", 0,
       0 },
@@ -76,7 +78,7 @@ static int print_help(void)
 
 static void on_stop(void *ctx)
 {
-    loop_stop(ctx);
+    keeper_stop(ctx);
 }
 
 static int serve(const struct options *o, struct err *e)
@@ -92,7 +94,7 @@ static int serve(const struct options *o, struct err *e)
     struct keeper *k = keeper_new(&o->keeper, l, log, clock_wall(), e);
     if (!k)
         return -1;
-    if (loop_signal(l, SIGTERM, on_stop, l, e) && loop_signal(l, SIGINT, on_stop, l, e))
+    if (loop_signal(l, SIGTERM, on_stop, k, e) && loop_signal(l, SIGINT, on_stop, k, e))
         loop_run(l);
     log_plain(log, LOG_INFO_, "keeper.stopped");
     keeper_free(k);
