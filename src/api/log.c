@@ -18,7 +18,8 @@ struct follower {
     struct api *api;
     struct http_request *rq;
     uint64_t job;
-    uint32_t run, replica; /* run 0: the latest, once there is one */
+    uint32_t run, replica; /* run 0: the latest, and those after it */
+    uint32_t opened;       /* the run whose log is open */
     enum log_format format;
     bool follow;
     struct joblog_reader *reader;
@@ -99,6 +100,22 @@ static void finish(struct follower *f)
     http_stream_end(rq);
 }
 
+/* What the open log still has, whatever the connection's queue; false: the reader was cut off. */
+static bool send_rest(struct follower *f)
+{
+    struct joblog_record r;
+    struct err e;
+    int got = 1;
+    while (got == 1) {
+        AUTO(buf_free) struct buf b = BUF(2 * CHUNK);
+        while (b.n < CHUNK && (got = joblog_reader_next(f->reader, &r, &e)) == 1)
+            put_record(f, &r, &b);
+        if (b.n && !http_stream_write(f->rq, buf_str(&b)))
+            return false;
+    }
+    return true;
+}
+
 /* Sends what there is; ends when the job has ended, or at once when nobody follows. */
 static void send_on(void *ctx)
 {
@@ -130,27 +147,36 @@ static void send_on(void *ctx)
 }
 
 /* A job that waits has no log yet; look again when something happened. */
-static void open_log(struct follower *f, uint32_t latest_run)
+static void open_log(struct follower *f, uint32_t run)
 {
     char dir[4096];
     struct err e;
     const struct engine *en = control_engine(f->api->config.control);
-    struct task_id t = { f->job, f->run ? f->run : latest_run, f->replica };
+    struct task_id t = { f->job, run, f->replica };
     en->ops->log_dir(en->self, t, dir, sizeof dir);
+    f->watch = filewatch_remove(f->watch);
+    f->reader = joblog_reader_free(f->reader);
+    f->opened = run;
     f->watch = filewatch_add(f->api->files, dir, send_on, f, &e);
     if (f->watch)
         f->reader = joblog_reader_open(dir, &e);
 }
 
+/* A job that is started again writes another log: what is left of the old one first. */
 static void wake(struct follower *f)
 {
     AUTO(arena_free) struct arena a = { 0 };
     struct store_scope all = { .everything = true };
     struct store_job j;
     struct err e;
-    if (!f->reader && store_job_get(f->api->config.store, &all, f->job, &a, &j, &e) == 0 &&
-        j.now.run > 0)
-        open_log(f, j.now.run);
+    uint32_t want = f->run;
+    if (!want && store_job_get(f->api->config.store, &all, f->job, &a, &j, &e) == 0)
+        want = j.now.run;
+    bool next = want != f->opened && want > 0;
+    if (next && f->reader && !send_rest(f))
+        return;
+    if (next || (want && !f->reader))
+        open_log(f, want);
     send_on(f);
 }
 
@@ -215,7 +241,7 @@ int api_job_log(struct call *c, struct err *e)
     f->again = loop_timer(c->api->config.loop, send_on, f);
     c->api->followers = f;
     if (j.now.run > 0)
-        open_log(f, j.now.run);
+        open_log(f, f->run ? f->run : j.now.run);
     if (f->reader && tail != UINT64_MAX && joblog_reader_tail(f->reader, tail, e) < 0)
         log_event(c->api->config.log, LOG_WARN_, "log.tail", "why=%s", e->msg);
     http_stream_begin(c->rq, 200,
