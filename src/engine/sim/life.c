@@ -246,15 +246,16 @@ void life_signal(struct life *l, int64_t now_ms, int signo)
     if (l->state != LIFE_IS_RUNNING || is_harmless(signo))
         return;
     struct life_end by_signal = { .signal = signo };
+    struct life_end saved = { .code = (int)l->word[SIM_SAVE_EXIT] };
     if (signo == SIGKILL) {
         die_after(l, 0, by_signal);
+    } else if (signo == l->freeze_signal && l->word[SIM_SAVE_MS] >= 0) {
+        die_after(l, l->word[SIM_SAVE_MS], saved);
     } else if (signo == SIGTERM) {
         if (l->word[SIM_TERM_EXIT] >= 0)
             by_signal = (struct life_end){ .code = (int)l->word[SIM_TERM_EXIT] };
         if (l->word[SIM_TERM_MS] >= 0)
             die_after(l, l->word[SIM_TERM_MS], by_signal);
-    } else if (signo == l->freeze_signal && l->word[SIM_SAVE_MS] >= 0) {
-        die_after(l, l->word[SIM_SAVE_MS], (struct life_end){ .code = (int)l->word[SIM_SAVE_EXIT] });
     } else {
         die_after(l, 0, by_signal);
     }
