@@ -262,8 +262,7 @@ static void who_does_not_save_itself_in_time_is_ended(void)
     CHECK(controlling_verb(&t, id, VERB_FREEZE) == 0);
     /* The grace is the loop's time: it passes by itself. */
     while (engine_sim_counts(&t.sim).alive) {
-        loop_timer_set(loop_timer(t.s.loop, (loop_fn *)loop_stop, t.s.loop), 5, 0);
-        loop_run(t.s.loop);
+        controlling_real(&t, 5);
         controlling_wait(&t, 1);
     }
     controlling_wait(&t, 1000);

@@ -100,6 +100,14 @@ void controlling_round(struct controlling *t)
     loop_run(t->s.loop);
 }
 
+void controlling_real(struct controlling *t, uint64_t ms)
+{
+    struct loop_watch *timer = loop_timer(t->s.loop, on_pause, t->s.loop);
+    loop_timer_set(timer, ms, 0);
+    loop_run(t->s.loop);
+    loop_unwatch(timer);
+}
+
 static bool due_now(const struct controlling *t)
 {
     int64_t at;
