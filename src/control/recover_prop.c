@@ -82,14 +82,40 @@ static void step_submit(struct walk *w)
         w->promises++;
 }
 
-static void step_verb(struct walk *w)
+static bool some_living_job(struct walk *w, uint64_t *out, enum job_state *out_state)
 {
     uint64_t last = store_last_job(w->t.s.store);
+    struct job_view v;
+    for (int tries = 0; tries < 8 && last; tries++) {
+        *out = 1 + rng_below(&w->rng, (uint32_t)last);
+        if (core_job(control_core(w->t.c), (job_id){ *out }, &v)) {
+            *out_state = v.state;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Mostly one that its state can take. */
+static enum control_verb some_verb(struct walk *w, enum job_state s)
+{
+    if (rng_below(&w->rng, 4) == 0)
+        return (enum control_verb)rng_below(&w->rng, CONTROL_VERB_COUNT);
+    if (s == JOB_HELD)
+        return VERB_RELEASE;
+    if (s == JOB_PAUSED || s == JOB_FROZEN)
+        return VERB_THAW;
+    return s == JOB_QUEUED ? VERB_HOLD : VERB_FREEZE;
+}
+
+static void step_verb(struct walk *w)
+{
+    enum job_state s;
+    uint64_t job;
     struct err e;
-    if (last == 0 || w->promises == PROMISES_MAX)
+    if (w->promises == PROMISES_MAX || !some_living_job(w, &job, &s))
         return;
-    uint64_t job = 1 + rng_below(&w->rng, (uint32_t)last);
-    enum control_verb v = (enum control_verb)rng_below(&w->rng, CONTROL_VERB_COUNT);
+    enum control_verb v = some_verb(w, s);
     struct promise *p = &w->promise[w->promises];
     *p = (struct promise){ .cancel = v == VERB_CANCEL, .job = job };
     struct control_done done = { on_told, p };
@@ -131,6 +157,8 @@ static void check_never(struct walk *w)
 
 static void step_kill(struct walk *w)
 {
+    if (rng_below(&w->rng, 2)) /* on the disk, and nothing done yet */
+        controlling_round(&w->t);
     controlling_kill(&w->t);
     forget_untold(w);
     check_promises(w);

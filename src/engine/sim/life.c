@@ -37,11 +37,27 @@ static const char *value_of(const struct spec *s, const char *key)
     return NULL;
 }
 
+/* The programs it knows. */
+static int read_argv(struct life *l, const struct spec *s, struct err *e)
+{
+    const char *program = s->n_args ? s->argv[0] : "";
+    const char *slash = strrchr(program, '/');
+    program = slash ? slash + 1 : program;
+    bool is_false = strcmp(program, "false") == 0;
+    if (is_false || strcmp(program, "true") == 0) {
+        l->word[SIM_RUN_MS] = 0;
+        l->word[SIM_EXIT] = is_false;
+    }
+    if (strcmp(program, "sleep") == 0 && s->n_args > 1)
+        return parse_duration_ms(str_of(s->argv[1]), &l->word[SIM_RUN_MS], e);
+    return 0;
+}
+
+/* What is said in words wins over what the program would do. */
 static int read_words(struct life *l, const struct spec *s, struct err *e)
 {
     char key[64];
     for (size_t i = 0; i < ARRAY_LEN(words); i++) {
-        l->word[i] = words[i].dflt;
         snprintf(key, sizeof key, "%s_%u", words[i].name, l->id.replica);
         const char *v = value_of(s, key);
         if (!v)
@@ -50,22 +66,6 @@ static int read_words(struct life *l, const struct spec *s, struct err *e)
             return err_wrap(e, "simulated task: %s", words[i].name);
     }
     return 0;
-}
-
-/* The programs it knows: their word of the script, unless that is set. */
-static int read_argv(struct life *l, const struct spec *s, struct err *e)
-{
-    const char *program = s->n_args ? s->argv[0] : "";
-    const char *slash = strrchr(program, '/');
-    program = slash ? slash + 1 : program;
-    bool quick = strcmp(program, "true") == 0 || strcmp(program, "false") == 0;
-    if (quick && !value_of(s, "SIM_RUN_MS"))
-        l->word[SIM_RUN_MS] = 0;
-    if (strcmp(program, "false") == 0 && !value_of(s, "SIM_EXIT"))
-        l->word[SIM_EXIT] = 1;
-    if (strcmp(program, "sleep") != 0 || s->n_args < 2 || value_of(s, "SIM_RUN_MS"))
-        return 0;
-    return parse_duration_ms(str_of(s->argv[1]), &l->word[SIM_RUN_MS], e);
 }
 
 static void copy_start(struct life *l, const struct engine_start *s)
@@ -95,7 +95,9 @@ struct life *life_new(const struct engine_start *s, const struct life_luck *luck
                         .die_at_ran_ms = INT64_MAX,
                         .kill_ms = INT64_MAX,
                         .pause_ms = INT64_MAX };
-    if (read_words(l, s->spec, e) < 0 || read_argv(l, s->spec, e) < 0) {
+    for (size_t i = 0; i < ARRAY_LEN(words); i++)
+        l->word[i] = words[i].dflt;
+    if (read_argv(l, s->spec, e) < 0 || read_words(l, s->spec, e) < 0) {
         free(l);
         return NULL;
     }
