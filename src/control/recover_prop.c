@@ -266,7 +266,10 @@ static void check_all_over(struct walk *w)
     for (uint64_t id = 1; id <= store_last_job(w->t.s.store); id++) {
         struct store_job j = controlling_job(&w->t, id);
         struct store_runs runs;
-        CHECK_AT(w->seed, job_state_ended(j.now.state));
+        if (!job_state_ended(j.now.state))
+            test_fail(__FILE__, __LINE__, "seed %llu: job %llu is still %s",
+                      (unsigned long long)w->seed, (unsigned long long)id,
+                      job_state_name(j.now.state));
         CHECK_AT(w->seed, j.now.ended_ms > 0 && j.now.end.n > 0);
         CHECK_AT(w->seed, store_job_runs(w->t.s.store, &storing_all, id, &w->t.s.arena, &runs,
                                          &e) == 0);

@@ -385,11 +385,12 @@ void engine_sim_away(struct engine *en, bool away)
     if (away == s->away)
         return;
     s->away = away;
+    if (!away) {
+        sim_sync(s, &e); /* after the AWAY, if that is still to be told */
+        return;
+    }
     s->outs = 0;
-    if (away)
-        tell(s, (struct engine_event){ .kind = ENGINE_AWAY, .t_ms = s->now_ms });
-    else
-        sim_sync(s, &e);
+    tell(s, (struct engine_event){ .kind = ENGINE_AWAY, .t_ms = s->now_ms });
 }
 
 void engine_sim_lose(struct engine *en, struct task_id t)

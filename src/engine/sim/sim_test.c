@@ -285,6 +285,12 @@ static void away_loses_verbs_and_tells_all_when_back(void)
     advance(&t, 10);
     CHECK_INT(t.c.seen[t.c.n - 1].kind, ENGINE_READY);
     CHECK_INT(engine_sim_counts(&t.c.engine).starts, 0);
+    engine_sim_away(&t.c.engine, true); /* however short: a verb may have been lost */
+    engine_sim_away(&t.c.engine, false);
+    t.c.n = 0;
+    advance(&t, 10);
+    CHECK_INT(t.c.seen[0].kind, ENGINE_AWAY);
+    CHECK_INT(t.c.seen[t.c.n - 1].kind, ENGINE_READY);
     close_sim(&t);
 }
 
