@@ -16,10 +16,9 @@ static void begin(struct trying *t, bool single_user)
 {
     storing_begin(&t->s);
     storing_open(&t->s);
-    t->a = (struct accounts){ .uid_base = 200000,
-                              .uid_min = 1000,
-                              .single_user = single_user,
-                              .homes = "/homes" };
+    t->a = (struct accounts){
+        .uid_base = 200000, .uid_min = 1000, .single_user = single_user, .homes = "/homes"
+    };
     CHECK(accounts_load(&t->a, t->s.store, &t->e) == 0);
     t->b = store_batch_new(t->s.store);
 }

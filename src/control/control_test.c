@@ -38,7 +38,8 @@ static void a_job_runs_and_all_of_it_is_written_down(void)
     struct store_runs runs;
     controlling_begin(&t, &(struct sim_config){ .start_least_ms = 50, .start_most_ms = 50 });
     int64_t at = t.now_ms;
-    uint64_t id = controlling_submit(&t, "{\"command\":[\"sleep\",\"3\"],\"resources\":{\"gpus\":2}}");
+    uint64_t id =
+        controlling_submit(&t, "{\"command\":[\"sleep\",\"3\"],\"resources\":{\"gpus\":2}}");
     CHECK_INT(id, 1);
     CHECK_INT(t.answered, 0); /* never within the call */
     controlling_settle(&t);
@@ -140,8 +141,8 @@ static void an_array_is_one_job_each_index(void)
         CHECK_AT(i, found);
     }
     /* The text of the first serves all, also after a restart and for a late start. */
-    uint64_t late = controlling_submit(
-        &t, "{\"command\":[\"sleep\",\"5\"],\"array\":\"0-1\",\"held\":true}");
+    uint64_t late =
+        controlling_submit(&t, "{\"command\":[\"sleep\",\"5\"],\"array\":\"0-1\",\"held\":true}");
     controlling_settle(&t);
     controlling_kill(&t);
     controlling_boot(&t);
@@ -167,8 +168,9 @@ static void a_batch_is_taken_whole_or_not_at_all(void)
     CHECK_INT(store_last_job(t.s.store), 0);
     CHECK_INT(control_stats(t.c).living, 0);
     CHECK_INT(t.answered, 0);
-    CHECK_INT(controlling_submit(&t, "[{\"command\":[\"a\"]},{\"command\":[\"b\"],\"array\":\"1-3\"}]"),
-              1);
+    CHECK_INT(
+        controlling_submit(&t, "[{\"command\":[\"a\"]},{\"command\":[\"b\"],\"array\":\"1-3\"}]"),
+        1);
     controlling_settle(&t);
     CHECK_INT(t.answered, 1);
     CHECK_INT(store_last_job(t.s.store), 4);
@@ -325,8 +327,8 @@ static void only_what_runs_can_be_attached_to(void)
     struct task_id task;
     struct err e;
     controlling_begin(&t, NULL);
-    uint64_t a = controlling_submit(&t, RUN("100000")), b = controlling_submit(
-        &t, "{\"command\":[\"x\"],\"held\":true}");
+    uint64_t a = controlling_submit(&t, RUN("100000")),
+             b = controlling_submit(&t, "{\"command\":[\"x\"],\"held\":true}");
     controlling_settle(&t);
     CHECK(control_task(t.c, a, 0, &task, &e) == 0 && task.job == a && task.run == 1);
     CHECK(control_task(t.c, a, 1, &task, &e) < 0 && e.code == ERR_NOT_FOUND);

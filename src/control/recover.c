@@ -122,8 +122,8 @@ static void recover_entry(struct control *c, struct entry *en)
     enum job_state s = en->now.state;
     struct err e;
     /* What never began in this run is started again, unless a part of the gang ended badly. */
-    bool starts = en->now.started_ms == 0 && en->bad == NONE &&
-                  (s == JOB_STARTING || s == JOB_THAWING);
+    bool starts =
+        en->now.started_ms == 0 && en->bad == NONE && (s == JOB_STARTING || s == JOB_THAWING);
     bool stops = s == JOB_STOPPING || en->bad != NONE;
     if (job_need_spec(c, en, &e) < 0)
         log_event(c->config.log, LOG_ERROR_, "job.spec", "job=%llu why=%s",

@@ -271,8 +271,8 @@ static void check_all_over(struct walk *w)
                       (unsigned long long)w->seed, (unsigned long long)id,
                       job_state_name(j.now.state));
         CHECK_AT(w->seed, j.now.ended_ms > 0 && j.now.end.n > 0);
-        CHECK_AT(w->seed, store_job_runs(w->t.s.store, &storing_all, id, &w->t.s.arena, &runs,
-                                         &e) == 0);
+        CHECK_AT(w->seed,
+                 store_job_runs(w->t.s.store, &storing_all, id, &w->t.s.arena, &runs, &e) == 0);
         CHECK_AT(w->seed, runs.n == j.now.run);
         for (size_t i = 0; i < runs.n; i++)
             CHECK_AT(w->seed, runs.v[i].ended_ms > 0);
@@ -295,10 +295,9 @@ static void walk(uint64_t seed)
     struct walk *w = xcalloc(1, sizeof *w);
     w->seed = seed;
     w->rng.s = seed;
-    controlling_begin(&w->t, &(struct sim_config){ .seed = seed,
-                                                   .start_most_ms = 200,
-                                                   .fail_permille = 60,
-                                                   .lose_permille = 60 });
+    controlling_begin(
+        &w->t, &(struct sim_config){
+                   .seed = seed, .start_most_ms = 200, .fail_permille = 60, .lose_permille = 60 });
     for (int i = 0; i < STEPS; i++)
         step(w);
     finish(w);

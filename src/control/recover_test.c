@@ -104,8 +104,11 @@ static void a_task_the_engine_lost_is_lost(void)
     uint64_t again = running(&t, LONG(",\"requeue\":true", ""));
     controlling_kill(&t);
     t.sim.ops->free(t.sim.self); /* a new machine that knows nothing */
-    static const struct sim_node node = { .name = "desk1", .model = "A100", .gpus = 4,
-                                          .gpu_mem_mib = 40960, .cpu_milli = 16000,
+    static const struct sim_node node = { .name = "desk1",
+                                          .model = "A100",
+                                          .gpus = 4,
+                                          .gpu_mem_mib = 40960,
+                                          .cpu_milli = 16000,
                                           .mem_mib = 65536 };
     t.sim = engine_sim_new(&(struct sim_config){ .node = &node, .nodes = 1, .now_ms = t.now_ms });
     controlling_boot(&t);
@@ -229,8 +232,8 @@ static void a_gang_that_was_to_end_ends_when_the_engine_is_back(void)
 {
     struct controlling t;
     controlling_begin(&t, NULL);
-    uint64_t id = running(&t, LONG(",\"replicas\":2",
-                                   "\"SIM_RUN_MS_1\":\"1000\",\"SIM_EXIT_1\":\"3\""));
+    uint64_t id =
+        running(&t, LONG(",\"replicas\":2", "\"SIM_RUN_MS_1\":\"1000\",\"SIM_EXIT_1\":\"3\""));
     t.now_ms += 1000;
     engine_sim_step(&t.sim, t.now_ms); /* one has failed: the other is to be stopped */
     engine_sim_away(&t.sim, true);
@@ -248,9 +251,9 @@ static void a_gang_of_which_one_failed_meanwhile_is_not_completed(void)
 {
     struct controlling t;
     controlling_begin(&t, NULL);
-    uint64_t id = controlling_submit(
-        &t, LONG(",\"replicas\":2", "\"SIM_RUN_MS_0\":\"500\",\"SIM_EXIT_0\":\"3\","
-                                    "\"SIM_START_MS_1\":\"2000\""));
+    uint64_t id = controlling_submit(&t, LONG(",\"replicas\":2",
+                                              "\"SIM_RUN_MS_0\":\"500\",\"SIM_EXIT_0\":\"3\","
+                                              "\"SIM_START_MS_1\":\"2000\""));
     controlling_settle(&t);
     CHECK_STR(controlling_state(&t, id), "starting");
     controlling_kill(&t);

@@ -103,7 +103,7 @@ bool job_move(struct control *c, struct entry *en, enum job_event what);
 void job_placed(struct control *c, const struct action *a);
 void job_stop(struct control *c, struct entry *en, enum task_end why);
 void job_freeze_begin(struct control *c, struct entry *en);
-void job_settle(struct control *c, struct entry *en); /* moves on when its tasks have */
+void job_settle(struct control *c, struct entry *en);      /* moves on when its tasks have */
 void job_release_run(struct control *c, struct entry *en); /* it holds nothing any more */
 int job_spec(struct control *c, const struct entry *en, struct arena *a, struct spec *out,
              struct err *e) MUST_USE; /* from the store */

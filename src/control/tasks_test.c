@@ -180,9 +180,9 @@ static void when_one_of_a_gang_fails_all_end_and_its_end_is_the_jobs(void)
 {
     struct controlling t;
     controlling_begin(&t, NULL);
-    uint64_t id = controlling_submit(
-        &t, JOB(",\"replicas\":3", "\"SIM_RUN_MS\":\"60000\",\"SIM_RUN_MS_1\":\"5000\","
-                                   "\"SIM_EXIT_1\":\"7\",\"SIM_TERM_MS_2\":\"300\""));
+    uint64_t id = controlling_submit(&t, JOB(",\"replicas\":3",
+                                             "\"SIM_RUN_MS\":\"60000\",\"SIM_RUN_MS_1\":\"5000\","
+                                             "\"SIM_EXIT_1\":\"7\",\"SIM_TERM_MS_2\":\"300\""));
     controlling_wait(&t, 1000);
     CHECK_STR(controlling_state(&t, id), "running");
     CHECK_INT(engine_sim_counts(&t.sim).alive, 3);
@@ -251,9 +251,9 @@ static void when_one_of_a_gang_fails_while_it_is_paused_all_end(void)
 {
     struct controlling t;
     controlling_begin(&t, NULL);
-    uint64_t id = controlling_submit(
-        &t, JOB(",\"replicas\":2", "\"SIM_RUN_MS\":\"60000\",\"SIM_RUN_MS_0\":\"1020\","
-                                   "\"SIM_EXIT_0\":\"2\",\"SIM_PAUSE_MS_0\":\"500\""));
+    uint64_t id = controlling_submit(&t, JOB(",\"replicas\":2",
+                                             "\"SIM_RUN_MS\":\"60000\",\"SIM_RUN_MS_0\":\"1020\","
+                                             "\"SIM_EXIT_0\":\"2\",\"SIM_PAUSE_MS_0\":\"500\""));
     controlling_wait(&t, 1000);
     CHECK(controlling_verb(&t, id, VERB_FREEZE) == 0);
     controlling_wait(&t, 20000);
@@ -283,8 +283,7 @@ static void words_of_the_start_are_shown_while_it_lasts(void)
     struct controlling t;
     struct engine_event ev = { .kind = ENGINE_PROGRESS, .task = { 1, 1, 0 } };
     controlling_begin(&t, NULL);
-    uint64_t id =
-        controlling_submit(&t, JOB("", "\"SIM_START_MS\":\"5000\",\"SIM_EXIT\":\"3\""));
+    uint64_t id = controlling_submit(&t, JOB("", "\"SIM_START_MS\":\"5000\",\"SIM_EXIT\":\"3\""));
     controlling_settle(&t);
     ev.progress.text = STR("fetching the image");
     ev.progress.done = 1;
@@ -310,8 +309,9 @@ static void strangers_are_stopped_and_forgotten(void)
     struct spec s = { .image = STR("host"), .argv = argv, .n_args = 2 };
     struct slot slot = { 0 };
     controlling_begin(&t, NULL);
-    struct engine_start start = { .task = { 77, 1, 0 }, .spec = &s, .slots = &slot, .n_slots = 1,
-                                  .env = none };
+    struct engine_start start = {
+        .task = { 77, 1, 0 }, .spec = &s, .slots = &slot, .n_slots = 1, .env = none
+    };
     CHECK(t.sim.ops->start(t.sim.self, &start, &e) == 0);
     controlling_wait(&t, 1000);
     struct sim_counts n = engine_sim_counts(&t.sim);

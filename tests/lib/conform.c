@@ -111,14 +111,19 @@ static void start_limited(struct conform *c, uint64_t job, struct conform_progra
     CHECK(c->engine.ops->start(c->engine.self, &start, &e) == 0);
 }
 
-static void start(struct conform *c, uint64_t job, struct conform_program p)
+void conform_start(struct conform *c, uint64_t job, struct conform_program p)
 {
     start_limited(c, job, p, 0);
 }
 
+struct conform_event conform_await(struct conform *c, enum engine_event_kind kind, uint64_t job)
+{
+    return await(c, kind, task(job));
+}
+
 static void started(struct conform *c, uint64_t job, struct conform_program p)
 {
-    start(c, job, p);
+    conform_start(c, job, p);
     await(c, ENGINE_STARTED, task(job));
 }
 
@@ -175,7 +180,7 @@ void conform_exit_codes(struct conform *c)
 {
     static const int codes[] = { 0, 7, 255 };
     for (size_t i = 0; i < ARRAY_LEN(codes); i++) {
-        start(c, 10 + i, (struct conform_program){ .run_ms = 20, .code = codes[i] });
+        conform_start(c, 10 + i, (struct conform_program){ .run_ms = 20, .code = codes[i] });
         struct conform_event ev = await(c, ENGINE_ENDED, task(10 + i));
         CHECK_INT(ev.code, codes[i]);
         CHECK_INT(ev.signal, 0);
@@ -187,10 +192,10 @@ void conform_exit_codes(struct conform *c)
 void conform_once(struct conform *c)
 {
     struct conform_program p = { .run_ms = 400 };
-    start(c, 1, p);
-    start(c, 1, p);
+    conform_start(c, 1, p);
+    conform_start(c, 1, p);
     await(c, ENGINE_STARTED, task(1));
-    start(c, 1, p);
+    conform_start(c, 1, p);
     await(c, ENGINE_ENDED, task(1));
     be_quiet(c);
     CHECK_INT(c->runs(c->ctx, task(1)), 1);
@@ -200,9 +205,9 @@ void conform_once(struct conform *c)
 void conform_not_again(struct conform *c)
 {
     struct conform_program p = { .run_ms = 20, .code = 3 };
-    start(c, 1, p);
+    conform_start(c, 1, p);
     await(c, ENGINE_ENDED, task(1));
-    start(c, 1, p);
+    conform_start(c, 1, p);
     be_quiet(c);
     CHECK_INT(c->runs(c->ctx, task(1)), 1);
     sync_now(c);
@@ -211,7 +216,7 @@ void conform_not_again(struct conform *c)
 
 void conform_failed(struct conform *c)
 {
-    start(c, 1, (struct conform_program){ .run_ms = 20, .cannot_start = true });
+    conform_start(c, 1, (struct conform_program){ .run_ms = 20, .cannot_start = true });
     await(c, ENGINE_FAILED, task(1));
     be_quiet(c);
     CHECK_INT(count(c, ENGINE_FAILED, task(1)), 1);
@@ -322,7 +327,7 @@ void conform_unknown(struct conform *c)
     sync_now(c);
     for (int k = ENGINE_PROGRESS; k < ENGINE_EVENT_COUNT; k++)
         CHECK_INT(count(c, (enum engine_event_kind)k, task(99)), 0);
-    start(c, 99, (struct conform_program){ .run_ms = 20, .code = 5 });
+    conform_start(c, 99, (struct conform_program){ .run_ms = 20, .code = 5 });
     CHECK_INT(await(c, ENGINE_ENDED, task(99)).code, 5);
 }
 
@@ -334,7 +339,7 @@ void conform_time_limit(struct conform *c)
 
 void conform_told_again(struct conform *c)
 {
-    start(c, 1, (struct conform_program){ .run_ms = 20, .code = 9 });
+    conform_start(c, 1, (struct conform_program){ .run_ms = 20, .code = 9 });
     await(c, ENGINE_ENDED, task(1));
     for (int i = 0; i < 3; i++) {
         sync_now(c);
@@ -348,7 +353,7 @@ void conform_told_again(struct conform *c)
 
 void conform_forget(struct conform *c)
 {
-    start(c, 1, (struct conform_program){ .run_ms = 20 });
+    conform_start(c, 1, (struct conform_program){ .run_ms = 20 });
     await(c, ENGINE_ENDED, task(1));
     tell(c, c->engine.ops->forget, 1);
     tell(c, c->engine.ops->forget, 1);
@@ -391,7 +396,7 @@ void conform_sync_living(struct conform *c)
 void conform_side_by_side(struct conform *c)
 {
     for (uint64_t i = 0; i < 8; i++)
-        start(c, 20 + i, (struct conform_program){ .run_ms = 50, .code = (int)i });
+        conform_start(c, 20 + i, (struct conform_program){ .run_ms = 50, .code = (int)i });
     for (uint64_t i = 0; i < 8; i++)
         CHECK_INT(await(c, ENGINE_ENDED, task(20 + i)).code, i);
     be_quiet(c);

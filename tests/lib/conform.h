@@ -14,7 +14,7 @@ struct conform_program {
     int64_t run_ms; /* then it ends */
     int code;
     bool ignores_term;
-    int saves_with;  /* after USR1 it ends with this code; 0: it knows no USR1 */
+    int saves_with; /* after USR1 it ends with this code; 0: it knows no USR1 */
     bool cannot_start;
 };
 
@@ -44,6 +44,8 @@ struct conform {
 
 void conform_sink(void *conform, const struct engine_event *ev); /* the engine's */
 void conform_clear(struct conform *c);
+void conform_start(struct conform *c, uint64_t job, struct conform_program p); /* JOB.1.0 */
+struct conform_event conform_await(struct conform *c, enum engine_event_kind kind, uint64_t job);
 
 #define CONFORM_CASES(X)                                                                           \
     X(ready, "sync tells the machines, then READY")                                                \

@@ -235,9 +235,8 @@ static bool same_shares(struct core *a, struct core *b, int64_t now_ms)
     uint32_t i = 0;
     for (; core_share(a, (share_id){ i }, now_ms, &x); i++)
         if (!core_share(b, (share_id){ i }, now_ms, &y) || strcmp(x.name, y.name) != 0 ||
-            x.cost_milli != y.cost_milli || x.waiting != y.waiting ||
-            x.past_milli < y.past_milli || x.past_milli > y.past_milli ||
-            memcmp(&x.used, &y.used, sizeof x.used) != 0)
+            x.cost_milli != y.cost_milli || x.waiting != y.waiting || x.past_milli < y.past_milli ||
+            x.past_milli > y.past_milli || memcmp(&x.used, &y.used, sizeof x.used) != 0)
             return false;
     return !core_share(b, (share_id){ i }, now_ms, &y);
 }

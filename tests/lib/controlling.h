@@ -29,7 +29,7 @@ void controlling_boot(struct controlling *t);   /* starts the control plane; set
 void controlling_kill(struct controlling *t);   /* as kill -9: what is not on the disk is gone */
 void controlling_round(struct controlling *t);  /* the loop comes round once */
 void controlling_settle(struct controlling *t); /* until nothing more happens at this time */
-void controlling_wait(struct controlling *t, int64_t ms); /* settling at each event's time */
+void controlling_wait(struct controlling *t, int64_t ms);  /* settling at each event's time */
 void controlling_real(struct controlling *t, uint64_t ms); /* the loop runs so long, in real time */
 
 /* A job as JSON; 0 when refused, and why in t->refused. */

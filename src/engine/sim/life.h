@@ -42,14 +42,14 @@ struct life {
     uint32_t uid, gid;
     const char *home;
     const char **env;
-    int64_t seen_ms;            /* up to here its time is counted */
-    int64_t ran_ms;             /* while it ran */
-    int64_t begin_ms;           /* STARTING: when its program begins */
-    int64_t die_at_ran_ms;      /* because of a signal */
-    struct life_end die;        /* how */
-    int64_t kill_ms;            /* on the wall; INT64_MAX: not */
-    int64_t pause_ms;           /* on the wall: when it stands; INT64_MAX: not asked for */
-    bool resumed;               /* to be told */
+    int64_t seen_ms;       /* up to here its time is counted */
+    int64_t ran_ms;        /* while it ran */
+    int64_t begin_ms;      /* STARTING: when its program begins */
+    int64_t die_at_ran_ms; /* because of a signal */
+    struct life_end die;   /* how */
+    int64_t kill_ms;       /* on the wall; INT64_MAX: not */
+    int64_t pause_ms;      /* on the wall: when it stands; INT64_MAX: not asked for */
+    bool resumed;          /* to be told */
     bool stopping, lost;
     enum task_end stop_why;
     int held_signal; /* came while it was paused */

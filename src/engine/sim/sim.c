@@ -216,13 +216,12 @@ static int sim_start(void *self, const struct engine_start *start, struct err *e
     /* Of the seed and the task alone: the order of the calls does not matter. */
     struct rng r = { s->config.seed ^ (t.job << 24) ^ ((uint64_t)t.run << 12) ^ t.replica };
     rng_u64(&r);
-    struct life_luck luck = {
-        .start_ms = rng_between(&r, s->config.start_least_ms,
-                                MAX(s->config.start_least_ms, s->config.start_most_ms)),
-        .fails = rng_below(&r, 1000) < s->config.fail_permille,
-        .lost = rng_below(&r, 1000) < s->config.lose_permille,
-        .lost_at = rng_unit(&r)
-    };
+    struct life_luck luck = { .start_ms = rng_between(
+                                  &r, s->config.start_least_ms,
+                                  MAX(s->config.start_least_ms, s->config.start_most_ms)),
+                              .fails = rng_below(&r, 1000) < s->config.fail_permille,
+                              .lost = rng_below(&r, 1000) < s->config.lose_permille,
+                              .lost_at = rng_unit(&r) };
     struct life *l = life_new(start, &luck, s->now_ms, e);
     if (!l)
         return -1;
@@ -355,8 +354,8 @@ struct engine engine_sim_new(const struct sim_config *c)
 {
     /* Nothing real runs, so nothing of it can leave its bounds; and there is nothing to attach to. */
     static const bool able[ENGINE_CAP_COUNT] = {
-        [CAP_GPU_INDEX] = true, [CAP_GPU_SHARE] = true, [CAP_GANG] = true,
-        [CAP_IMAGES] = true,    [CAP_PAUSE] = true,     [CAP_SIGNAL] = true,
+        [CAP_GPU_INDEX] = true, [CAP_GPU_SHARE] = true,  [CAP_GANG] = true,
+        [CAP_IMAGES] = true,    [CAP_PAUSE] = true,      [CAP_SIGNAL] = true,
         [CAP_NETWORK] = true,   [CAP_MULTI_USER] = true, [CAP_LIMITS] = true,
         [CAP_QUOTA] = true
     };

@@ -8,7 +8,8 @@
 
 /* ---- the promises of every engine ---- */
 
-struct try {
+struct
+try {
     struct conform c;
     int64_t now_ms;
 };
@@ -53,7 +54,11 @@ static int runs(void *ctx, struct task_id t)
 }
 
 static const struct sim_node nodes[] = {
-    { .name = "sim1", .model = "A100", .gpus = 4, .gpu_mem_mib = 40960, .cpu_milli = 64000,
+    { .name = "sim1",
+      .model = "A100",
+      .gpus = 4,
+      .gpu_mem_mib = 40960,
+      .cpu_milli = 64000,
       .mem_mib = 262144 },
     { .name = "sim2", .cpu_milli = 8000, .mem_mib = 16384 },
 };
@@ -164,10 +169,16 @@ static void programs_do_what_their_words_say(void)
         { { .argv = { "x" }, .env = { "SIM_LOST_MS=40" } }, 40, 0, 9, END_LOST },
         { { .argv = { "x" }, .env = { "SIM_OOM_MS=50" } }, 50, 0, 9, END_MEMORY },
         { { .argv = { "x" }, .env = { "SIM_EXIT_0=8", "SIM_EXIT=1" } }, 1000, 8, 0, END_EXITED },
-        { { .argv = { "x" }, .env = { "SIM_TERM_EXIT=3" }, .max_time_ms = 100 }, 100, 3, 0,
+        { { .argv = { "x" }, .env = { "SIM_TERM_EXIT=3" }, .max_time_ms = 100 },
+          100,
+          3,
+          0,
           END_TIME_LIMIT },
         { { .argv = { "x" }, .env = { "SIM_TERM_MS=-1", "SIM_RUN_MS=-1" }, .max_time_ms = 100 },
-          1100, 0, 9, END_TIME_LIMIT },
+          1100,
+          0,
+          9,
+          END_TIME_LIMIT },
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct try t;
@@ -229,8 +240,9 @@ static void the_seed_decides_and_nothing_else(void)
 
 static void luck_fails_starts_and_loses_tasks(void)
 {
-    struct sim_config config = { .node = nodes, .nodes = 1, .seed = 5, .fail_permille = 300,
-                                 .lose_permille = 500 };
+    struct sim_config config = {
+        .node = nodes, .nodes = 1, .seed = 5, .fail_permille = 300, .lose_permille = 500
+    };
     struct try t = { 0 };
     struct err e;
     size_t failed = 0, lost = 0;
@@ -344,8 +356,10 @@ static void next_says_when_to_come_back(void)
     int64_t at;
     open_sim(&t, 1);
     CHECK(!engine_sim_next(&t.c.engine, &at));
-    CHECK(start(&t, &(struct task_of){ .job = 1, .argv = { "sleep", "2" },
-                                       .env = { "SIM_START_MS=30" } }, &e) == 0);
+    CHECK(
+        start(&t,
+              &(struct task_of){ .job = 1, .argv = { "sleep", "2" }, .env = { "SIM_START_MS=30" } },
+              &e) == 0);
     CHECK(engine_sim_next(&t.c.engine, &at) && at == t.now_ms + 30);
     advance(&t, 30);
     CHECK(engine_sim_next(&t.c.engine, &at) && at == t.now_ms + 2000);
@@ -368,7 +382,7 @@ static const struct test tests[] = {
 #define X(id, name) { name, id##_conforms },
     CONFORM_CASES(X)
 #undef X
-    { "programs do what their words say, at their time", programs_do_what_their_words_say },
+        { "programs do what their words say, at their time", programs_do_what_their_words_say },
     { "a script that cannot be read is refused by its word",
       a_script_that_cannot_be_read_is_refused_by_its_word },
     { "the seed decides and not the order of the calls", the_seed_decides_and_nothing_else },
