@@ -14,7 +14,11 @@ all: $(B)/build.ninja
 $(B)/build.ninja:
 	@meson setup $(B) $(OPTS)
 
-run: deps                   ## build, simulate a week of a small lab, print the report
+run: deps                   ## build and start it here, with simulated GPUs (PORT=7433 STATE=DIR)
+	@$(MAKE) --no-print-directory all
+	@PORT='$(PORT)' STATE='$(STATE)' ./tools/run $(B)
+
+lab: deps                   ## simulate a week of a small lab, print the report
 	@$(MAKE) --no-print-directory all
 	@./$(B)/nightshift-sim lab --out $(B)/lab
 
@@ -81,5 +85,5 @@ clean:                      ## remove every build folder
 help:                       ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
 
-.PHONY: all run test check test-long asan tsan clang coverage fuzz lint tidy bench gates fmt deps \
+.PHONY: all run lab test check test-long asan tsan clang coverage fuzz lint tidy bench gates fmt deps \
 	deps-dev install clean help

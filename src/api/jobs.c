@@ -24,6 +24,8 @@ static int read_states(struct call *c, uint32_t *out, struct err *e)
     while (rest.n) {
         int s = 0;
         str_cut(rest, ',', &word, &rest);
+        if (word.n == 0)
+            continue;
         while (s < JOB_STATE_COUNT && !str_is(word, job_state_name((enum job_state)s)))
             s++;
         if (s == JOB_STATE_COUNT) {

@@ -18,6 +18,7 @@ struct follower {
     struct api *api;
     struct http_request *rq;
     uint64_t job;
+    uint32_t run, replica; /* run 0: the latest, once there is one */
     enum log_format format;
     bool follow;
     struct joblog_reader *reader;
@@ -129,12 +130,12 @@ static void send_on(void *ctx)
 }
 
 /* A job that waits has no log yet; look again when something happened. */
-static void open_log(struct follower *f, uint32_t run, uint32_t replica)
+static void open_log(struct follower *f, uint32_t latest_run)
 {
     char dir[4096];
     struct err e;
     const struct engine *en = control_engine(f->api->config.control);
-    struct task_id t = { f->job, run, replica };
+    struct task_id t = { f->job, f->run ? f->run : latest_run, f->replica };
     en->ops->log_dir(en->self, t, dir, sizeof dir);
     f->watch = filewatch_add(f->api->files, dir, send_on, f, &e);
     if (f->watch)
@@ -149,7 +150,7 @@ static void wake(struct follower *f)
     struct err e;
     if (!f->reader && store_job_get(f->api->config.store, &all, f->job, &a, &j, &e) == 0 &&
         j.now.run > 0)
-        open_log(f, j.now.run, 0);
+        open_log(f, j.now.run);
     send_on(f);
 }
 
@@ -208,11 +209,13 @@ int api_job_log(struct call *c, struct err *e)
     struct follower *f = xcalloc(1, sizeof *f);
     *f = want;
     f->job = id;
+    f->run = (uint32_t)run;
+    f->replica = (uint32_t)replica;
     f->next = c->api->followers;
     f->again = loop_timer(c->api->config.loop, send_on, f);
     c->api->followers = f;
     if (j.now.run > 0)
-        open_log(f, run ? (uint32_t)run : j.now.run, (uint32_t)replica);
+        open_log(f, j.now.run);
     if (f->reader && tail != UINT64_MAX && joblog_reader_tail(f->reader, tail, e) < 0)
         log_event(c->api->config.log, LOG_WARN_, "log.tail", "why=%s", e->msg);
     http_stream_begin(c->rq, 200,

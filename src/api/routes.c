@@ -1,38 +1,50 @@
 /* Every call there is.  OpenAPI and the reference are printed from here. */
 #include "api/state.h"
 
+/* Any of the states, with commas between; nothing at all is the default. */
+#define X(id, name, holds, ended) name "|"
+#define QUERY_STATES                                                                               \
+    "{\"type\":\"string\",\"pattern\":\"^(all|(" JOB_STATES(X) "x{0})(,(" JOB_STATES(              \
+        X) "x{0}))*)$\"}"
+
 static const struct api_query list_query[] = {
-    { "state", "string", "states, separated by commas, or 'all'; by default those not ended" },
-    { "user", "string", "jobs of this user" },
-    { "tenant", "string", "jobs of this tenant" },
-    { "name", "string", "jobs of this name" },
-    { "array", "integer", "jobs of the array whose first job this is" },
-    { "limit", "integer", "at most so many, up to 1000" },
-    { "before", "integer", "jobs with smaller numbers: the `next` of the page before" },
-    { "since_ms", "integer", "ended jobs only when they ended after this" },
+    { "state", QUERY_STATES, "states, separated by commas, or 'all'; by default those not ended" },
+    { "user", QUERY_TEXT, "jobs of this user" },
+    { "tenant", QUERY_TEXT, "jobs of this tenant" },
+    { "name", QUERY_TEXT, "jobs of this name" },
+    { "array", QUERY_NUMBER, "jobs of the array whose first job this is" },
+    { "limit", "{\"type\":\"integer\",\"minimum\":1,\"maximum\":1000}",
+      "at most so many, up to 1000" },
+    { "before", QUERY_NUMBER, "jobs with smaller numbers: the `next` of the page before" },
+    { "since_ms", QUERY_NUMBER, "ended jobs only when they ended after this" },
     { 0 },
 };
 static const struct api_query log_query[] = {
-    { "follow", "boolean", "go on until the job ends" },
-    { "replica", "integer", "of which replica; by default the first" },
-    { "run", "integer", "of which run; by default the latest" },
-    { "tail", "integer", "begin with the last so many lines" },
-    { "format", "string", "text, records or frames" },
+    { "follow", QUERY_FLAG, "go on until the job ends" },
+    { "replica", "{\"type\":\"integer\",\"minimum\":0,\"maximum\":4096}",
+      "of which replica; by default the first" },
+    { "run", "{\"type\":\"integer\",\"minimum\":0,\"maximum\":4294967295}",
+      "of which run; by default the latest" },
+    { "tail", QUERY_NUMBER, "begin with the last so many lines" },
+    { "format", "{\"enum\":[\"text\",\"records\",\"frames\"]}", "text, records or frames" },
     { 0 },
 };
 static const struct api_query stream_query[] = {
-    { "replica", "integer", "which replica; by default the first" },
+    { "replica", "{\"type\":\"integer\",\"minimum\":0,\"maximum\":4096}",
+      "which replica; by default the first" },
     { 0 },
 };
 static const struct api_query usage_query[] = {
-    { "from_ms", "integer", "from this time on; by default 30 days ago" },
-    { "to_ms", "integer", "up to this time; by default now" },
+    { "from_ms", QUERY_NUMBER, "from this time on; by default 30 days ago" },
+    { "to_ms", QUERY_NUMBER, "up to this time; by default now" },
     { 0 },
 };
 static const struct api_query events_query[] = {
-    { "after", "integer", "begin after the event of this number, as Last-Event-ID does" },
+    { "after", QUERY_NUMBER, "begin after the event of this number, as Last-Event-ID does" },
     { 0 },
 };
+
+#undef X
 
 #define M ROLE_MEMBER
 const struct route api_routes[] = {

@@ -11,11 +11,15 @@ static const char *const bodies[] = {
                   "{\"$ref\":\"#/components/schemas/Job\"}}}}]}",
     [BODY_OPTIONAL] = "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":"
                       "{\"reason\":{\"type\":\"string\"}}}",
-    [BODY_SIGNAL] = "{\"type\":\"object\",\"required\":[\"signal\"],\"additionalProperties\":false,"
-                    "\"properties\":{\"signal\":{\"type\":\"string\"}}}",
+    [BODY_SIGNAL] =
+        "{\"type\":\"object\",\"required\":[\"signal\"],\"additionalProperties\":false,"
+        "\"properties\":{\"signal\":{\"enum\":[\"HUP\",\"INT\",\"QUIT\",\"USR1\",\"USR2\","
+        "\"TERM\",\"CONT\",\"KILL\"]}}}",
     [BODY_TOKEN] = "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{"
-                   "\"name\":{\"type\":\"string\",\"maxLength\":64},\"user\":{\"type\":\"string\"},"
-                   "\"expires\":{\"type\":\"string\"},\"role\":{\"enum\":[\"member\",\"admin\"]}}}",
+                   "\"name\":{\"type\":\"string\",\"pattern\":\"^[a-z][a-z0-9-]{0,50}$\"},"
+                   "\"user\":{\"type\":\"string\",\"pattern\":\"^[a-z][a-z0-9-]{0,50}$\"},"
+                   "\"expires\":{\"type\":\"string\",\"pattern\":\"^[1-9][0-9]?[hd]$\"},\"role\":{"
+                   "\"enum\":[\"member\",\"admin\"]}}}",
     [BODY_SESSION] = "{\"type\":\"object\",\"required\":[\"token\"],\"additionalProperties\":false,"
                      "\"properties\":{\"token\":{\"type\":\"string\"}}}",
 };
@@ -34,7 +38,7 @@ static void path_text(const char *path, struct buf *out)
     }
 }
 
-static void put_param(struct json_out *w, const char *name, const char *in, const char *type,
+static void put_param(struct json_out *w, const char *name, const char *in, const char *schema,
                       const char *help)
 {
     json_begin(w, NULL, '{');
@@ -43,9 +47,7 @@ static void put_param(struct json_out *w, const char *name, const char *in, cons
     json_put_bool(w, "required", strcmp(in, "path") == 0);
     if (help)
         json_put_str(w, "description", str_of(help));
-    json_begin(w, "schema", '{');
-    json_put_str(w, "type", str_of(type));
-    json_end(w, '}');
+    json_put_raw(w, "schema", str_of(schema));
     json_end(w, '}');
 }
 
@@ -56,10 +58,10 @@ static void put_params(struct json_out *w, const struct route *r)
         char name[32] = "";
         size_t n = MIN(strcspn(p + 1, "/"), sizeof name - 1);
         memcpy(name, p + 1, n);
-        put_param(w, name, "path", strcmp(name, "id") == 0 ? "integer" : "string", NULL);
+        put_param(w, name, "path", strcmp(name, "id") == 0 ? QUERY_NUMBER : QUERY_TEXT, NULL);
     }
     for (const struct api_query *q = r->query; q && q->name; q++)
-        put_param(w, q->name, "query", q->type, q->help);
+        put_param(w, q->name, "query", q->schema, q->help);
     json_end(w, ']');
 }
 

@@ -103,7 +103,7 @@ int api_usage(struct call *c, struct err *e)
         return -1;
     if (to < from) {
         c->field = "to_ms";
-        return err_set(e, ERR_INVALID, "query 'to_ms' lies before 'from_ms'");
+        return err_set(e, ERR_CONFLICT, "query 'to_ms' lies before 'from_ms'");
     }
     struct store_span span = { (int64_t)from, (int64_t)to, now_ms };
     if (store_usage(c->api->config.store, &c->scope, &span, http_arena(c->rq), &rows, e) < 0)

@@ -46,8 +46,11 @@ enum api_body {
 };
 
 struct api_query {
-    const char *name, *type, *help;
+    const char *name, *schema, *help; /* schema: JSON */
 };
+#define QUERY_TEXT "{\"type\":\"string\"}"
+#define QUERY_NUMBER "{\"type\":\"integer\",\"minimum\":0,\"maximum\":9007199254740992}"
+#define QUERY_FLAG "{\"type\":\"boolean\"}"
 
 struct route {
     const char *method, *path;

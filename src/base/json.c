@@ -313,13 +313,3 @@ int json_need_str(const struct json *obj, const char *key, size_t max, struct st
 {
     return need(obj, key, e) < 0 ? -1 : json_get_str(obj, key, max, out, e);
 }
-
-void json_put_value(struct json_out *w, const char *key, const struct json *v)
-{
-    size_t n = 0;
-    char *text = yyjson_val_write(val(v), 0, &n);
-    if (!text) /* what was read can be written, but for memory */
-        abort();
-    json_put_raw(w, key, (struct str){ text, n });
-    free(text);
-}

@@ -54,6 +54,25 @@ int json_as_str(const struct json *v, size_t max, struct str *out, struct err *e
 int json_as_f64(const struct json *v, double min, double max, double *out, struct err *e) MUST_USE;
 int json_as_bool(const struct json *v, bool *out, struct err *e) MUST_USE;
 
+/* For documents whose fields are not known beforehand (json_walk.c). */
+enum json_kind {
+    JSON_NULL,
+    JSON_BOOL,
+    JSON_NUMBER,
+    JSON_STRING,
+    JSON_ARRAY,
+    JSON_OBJECT
+};
+enum json_kind json_kind(const struct json *v); /* JSON_NULL for NULL */
+
+/* Walks the members of an object in their order; begin with a zeroed one.  Keys end with a NUL. */
+struct json_member {
+    struct str key;
+    const struct json *value;
+};
+bool json_next_member(const struct json *obj, struct json_member *m);
+void json_number_text(const struct json *v, char out[static 40]);
+
 struct json_out {
     struct buf *b;
     bool comma;
@@ -70,7 +89,8 @@ void json_put_f64(struct json_out *w, const char *key, double v,
                   int digits); /* null if not finite */
 void json_put_bool(struct json_out *w, const char *key, bool v);
 void json_put_null(struct json_out *w, const char *key);
-void json_put_value(struct json_out *w, const char *key, const struct json *v); /* as it was read */
+void json_put(struct json_out *w, const char *key,
+              const struct json *v); /* a copy; past 100 levels null */
 void json_put_raw(struct json_out *w, const char *key, struct str json); /* a value, already JSON */
 
 #endif

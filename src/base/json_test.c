@@ -189,7 +189,7 @@ static void pairs_come_in_the_order_of_the_text(void)
     struct json_out w = { .b = &b };
     CHECK(json_pair(json_root(d), 0, &key, &v) && str_is(key, "b") && json_is_array(v));
     json_begin(&w, NULL, '{');
-    json_put_value(&w, "copy", v);
+    json_put(&w, "copy", v);
     json_put_raw(&w, "raw", STR("[null]"));
     json_end(&w, '}');
     CHECK_STR(b.p, "{\"copy\":[1,{\"x\":2}],\"raw\":[null]}");

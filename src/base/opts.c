@@ -38,22 +38,56 @@ const char *opts_nearest(const char *word, const char *const *words, size_t n)
     return best;
 }
 
+struct str opt_name(const struct opt *o)
+{
+    struct str name, letter;
+    str_cut(str_of(o->name), ',', &name, &letter);
+    return name;
+}
+
+char opt_letter(const struct opt *o)
+{
+    struct str name, letter;
+    return str_cut(str_of(o->name), ',', &name, &letter) && letter.n ? letter.p[0] : '\0';
+}
+
 static const struct opt *find(const struct opt *table, size_t n, struct str name)
 {
     for (size_t i = 0; i < n; i++)
-        if (str_is(name, table[i].name))
+        if (str_eq(name, opt_name(&table[i])))
             return &table[i];
     return NULL;
+}
+
+static const struct opt *find_letter(const struct opt *table, size_t n, char letter)
+{
+    for (size_t i = 0; i < n; i++)
+        if (opt_letter(&table[i]) == letter)
+            return &table[i];
+    return NULL;
+}
+
+static bool has_letters(const struct opt *table, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (opt_letter(&table[i]))
+            return true;
+    return false;
 }
 
 static int unknown(const struct opt *table, size_t n, const char *arg, struct str name,
                    struct err *e)
 {
+    char text[WORD_MAX][WORD_MAX + 1], word[WORD_MAX + 1] = "";
     const char *names[WORD_MAX];
-    char word[WORD_MAX + 1] = "";
     size_t known = 0;
-    for (size_t i = 0; i < n && i < ARRAY_LEN(names); i++)
-        names[known++] = table[i].name;
+    for (; known < n && known < ARRAY_LEN(names); known++) {
+        struct str s = opt_name(&table[known]);
+        size_t len = MIN(s.n, (size_t)WORD_MAX);
+        memcpy(text[known], s.p, len);
+        text[known][len] = '\0';
+        names[known] = text[known];
+    }
     memcpy(word, name.p, MIN(name.n, sizeof word - 1));
     const char *near = opts_nearest(word, names, known);
     err_set(e, ERR_INVALID, "unknown option '%s'", arg);
@@ -68,14 +102,26 @@ static int check_choice(const struct opt *o, const char *text, struct err *e)
         if (str_is(one, text))
             return 0;
     }
-    err_set(e, ERR_INVALID, "--%s: '%s' is not one of them", o->name, text);
+    err_set(e, ERR_INVALID, "--%.*s: '%s' is not one of them", STR_ARG(opt_name(o)), text);
     return err_hint(e, "choose %s", o->value);
+}
+
+static int store_number(const struct opt *o, const char *text, uint64_t *at, struct err *e)
+{
+    uint64_t v;
+    if (parse_u64(str_of(text), o->max, &v, e) < 0)
+        return err_wrap(e, "--%.*s", STR_ARG(opt_name(o)));
+    if (v < o->min)
+        return err_set(e, ERR_INVALID, "--%.*s: %s is too small; it must be at least %llu",
+                       STR_ARG(opt_name(o)), text, (unsigned long long)o->min);
+    *at = v;
+    return 0;
 }
 
 static int store(const struct opt *o, const char *text, void *into, struct err *e)
 {
     void *at = (char *)into + o->offset;
-    uint64_t v;
+    struct opt_list *list = at;
     switch (o->type) {
     case OPT_FLAG: *(bool *)at = true; return 0;
     case OPT_CHOICE:
@@ -84,51 +130,124 @@ static int store(const struct opt *o, const char *text, void *into, struct err *
         *(const char **)at = text;
         return 0;
     case OPT_TEXT: *(const char **)at = text; return 0;
-    case OPT_NUMBER:
-        if (parse_u64(str_of(text), o->max, &v, e) < 0)
-            return err_wrap(e, "--%s", o->name);
-        if (v < o->min)
-            return err_set(e, ERR_INVALID, "--%s: %s is too small; it must be at least %llu",
-                           o->name, text, (unsigned long long)o->min);
-        *(uint64_t *)at = v;
+    case OPT_NUMBER: return store_number(o, text, at, e);
+    case OPT_LIST:
+        if (list->n == OPT_LIST_MAX)
+            return err_set(e, ERR_TOO_LARGE, "--%.*s is given more than %d times",
+                           STR_ARG(opt_name(o)), OPT_LIST_MAX);
+        list->item[list->n++] = text;
         return 0;
     }
     return err_set(e, ERR_INTERNAL, "--%s: no such type", o->name);
 }
 
-int opts_parse(const struct opt *table, size_t n, int argc, char *const *argv, void *into,
-               struct err *e)
+/* How the value of `o` was written: behind its name, or as the next argument. */
+static const char *next_value(const struct opt *o, struct opt_line *line, int *i, struct err *e)
 {
-    for (int i = 0; i < argc; i++) {
-        struct str name, value;
-        if (strncmp(argv[i], "--", 2) != 0 || argv[i][2] == 0) {
-            err_set(e, ERR_INVALID, "unexpected argument '%s'", argv[i]);
-            return err_hint(e, "options start with --; see --help");
+    if (*i + 1 < line->argc)
+        return line->argv[++*i];
+    struct str name = opt_name(o);
+    err_set(e, ERR_INVALID, "--%.*s needs a value: --%.*s %s", STR_ARG(name), STR_ARG(name),
+            o->value);
+    return NULL;
+}
+
+static int parse_long(const struct opt *table, size_t n, struct opt_line *line, int *i, void *into,
+                      struct err *e)
+{
+    struct str name, value;
+    const char *arg = line->argv[*i];
+    bool attached = str_cut(str_of(arg + 2), '=', &name, &value);
+    const struct opt *o = find(table, n, name);
+    if (!o)
+        return unknown(table, n, arg, name, e);
+    if (o->type == OPT_FLAG && attached)
+        return err_set(e, ERR_INVALID, "--%.*s takes no value", STR_ARG(name));
+    const char *text = "";
+    if (o->type != OPT_FLAG)
+        text = attached ? value.p : next_value(o, line, i, e);
+    return text ? store(o, text, into, e) : -1;
+}
+
+/* -g 2, -g2, and flags together: -it */
+static int parse_letters(const struct opt *table, size_t n, struct opt_line *line, int *i,
+                         void *into, struct err *e)
+{
+    const char *arg = line->argv[*i];
+    for (const char *p = arg + 1; *p; p++) {
+        const struct opt *o = find_letter(table, n, *p);
+        if (!o) {
+            err_set(e, ERR_INVALID, "unknown option '-%c'%s%s", *p, arg[2] ? " in " : "",
+                    arg[2] ? arg : "");
+            return err_hint(e, "see --help");
         }
-        bool attached = str_cut(str_of(argv[i] + 2), '=', &name, &value);
-        const struct opt *o = find(table, n, name);
-        if (!o)
-            return unknown(table, n, argv[i], name, e);
-        if (o->type == OPT_FLAG && attached)
-            return err_set(e, ERR_INVALID, "--%s takes no value", o->name);
-        if (o->type != OPT_FLAG && !attached && i + 1 == argc)
-            return err_set(e, ERR_INVALID, "--%s needs a value: --%s %s", o->name, o->name,
-                           o->value);
-        const char *text = o->type == OPT_FLAG ? "" : attached ? value.p : argv[++i];
-        if (store(o, text, into, e) < 0)
+        if (o->type == OPT_FLAG) {
+            if (store(o, "", into, e) < 0)
+                return -1;
+            continue;
+        }
+        const char *text = p[1] ? p + 1 : next_value(o, line, i, e);
+        return text ? store(o, text, into, e) : -1;
+    }
+    return 0;
+}
+
+static int take_argument(struct opt_line *line, const char *arg, struct err *e)
+{
+    if (!line->rest) {
+        err_set(e, ERR_INVALID, "unexpected argument '%s'", arg);
+        return err_hint(e, "options start with --; see --help");
+    }
+    line->rest[line->n_rest++] = arg;
+    return 0;
+}
+
+int opts_parse_line(const struct opt *table, size_t n, struct opt_line *line, void *into,
+                    struct err *e)
+{
+    bool letters = line->rest || has_letters(table, n), ended = false;
+    line->n_rest = 0;
+    for (int i = 0; i < line->argc; i++) {
+        const char *arg = line->argv[i];
+        if (line->rest && !ended && strcmp(arg, "--") == 0) {
+            ended = true;
+            continue;
+        }
+        int rc;
+        if (!ended && strncmp(arg, "--", 2) == 0 && arg[2]) {
+            rc = parse_long(table, n, line, &i, into, e);
+        } else if (!ended && letters && arg[0] == '-' && arg[1] && arg[1] != '-') {
+            rc = parse_letters(table, n, line, &i, into, e);
+        } else {
+            rc = take_argument(line, arg, e);
+            ended = ended || line->leading;
+        }
+        if (rc < 0)
             return -1;
     }
     return 0;
 }
 
+int opts_parse(const struct opt *table, size_t n, int argc, char *const *argv, void *into,
+               struct err *e)
+{
+    struct opt_line line = { .argc = argc, .argv = argv };
+    return opts_parse_line(table, n, &line, into, e);
+}
+
 void opts_help(const struct opt *table, size_t n, struct buf *out)
 {
+    bool letters = has_letters(table, n);
     for (size_t i = 0; i < n; i++) {
         const struct opt *o = &table[i];
         size_t begin = out->n;
-        buf_printf(out, "    --%s%s%s", o->name, o->type == OPT_FLAG ? "" : " ",
+        if (opt_letter(o))
+            buf_printf(out, "    -%c, ", opt_letter(o));
+        else
+            buf_addz(out, letters ? "        " : "    ");
+        buf_printf(out, "--%.*s%s%s", STR_ARG(opt_name(o)), o->type == OPT_FLAG ? "" : " ",
                    o->type == OPT_FLAG ? "" : o->value);
         size_t wide = out->n - begin;
-        buf_printf(out, "%*s%s\n", wide < 30 ? (int)(30 - wide) : 2, "", o->help);
+        buf_printf(out, "%*s%s\n", wide < 29 ? (int)(30 - wide) : 2, "", o->help);
     }
 }

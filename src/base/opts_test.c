@@ -181,6 +181,121 @@ static void a_very_long_word_is_near_nothing(void)
     CHECK_STR(e.hint, "see --help");
 }
 
+/* ---- letters, lists, arguments ---- */
+
+struct more {
+    bool all, tty;
+    const char *gpus;
+    struct opt_list env;
+};
+
+static const struct opt lettered[] = {
+    { "all,a", OPT_FLAG, offsetof(struct more, all), NULL, "all of them", 0, 0 },
+    { "tty,t", OPT_FLAG, offsetof(struct more, tty), NULL, "a terminal", 0, 0 },
+    { "gpus,g", OPT_TEXT, offsetof(struct more, gpus), "N", "how many", 0, 0 },
+    { "env", OPT_LIST, offsetof(struct more, env), "K=V", "a variable", 0, 0 },
+};
+
+static int parse_line(struct opt_line *line, struct more *out, struct err *e)
+{
+    *out = (struct more){ 0 };
+    *e = (struct err){ 0 };
+    return opts_parse_line(lettered, ARRAY_LEN(lettered), line, out, e);
+}
+
+static void a_letter_is_short_for_its_name(void)
+{
+    struct more m;
+    struct err e;
+    const char *rest[8];
+    struct opt_line line = { .argc = 3, .argv = ARGV("-at", "-g", "2"), .rest = rest };
+    CHECK(parse_line(&line, &m, &e) == 0);
+    CHECK(m.all && m.tty && line.n_rest == 0);
+    CHECK_STR(m.gpus, "2");
+    line = (struct opt_line){ .argc = 2, .argv = ARGV("-tg2", "--gpus=3"), .rest = rest };
+    CHECK(parse_line(&line, &m, &e) == 0 && m.tty && !m.all);
+    CHECK_STR(m.gpus, "3");
+}
+
+static void an_unknown_letter_is_named(void)
+{
+    struct more m;
+    struct err e;
+    struct opt_line line = { .argc = 1, .argv = ARGV("-ax") };
+    CHECK(parse_line(&line, &m, &e) == -1);
+    CHECK_STR(e.msg, "unknown option '-x' in -ax");
+    line = (struct opt_line){ .argc = 1, .argv = ARGV("-x") };
+    CHECK(parse_line(&line, &m, &e) == -1);
+    CHECK_STR(e.msg, "unknown option '-x'");
+    line = (struct opt_line){ .argc = 1, .argv = ARGV("-g") };
+    CHECK(parse_line(&line, &m, &e) == -1);
+    CHECK_STR(e.msg, "--gpus needs a value: --gpus N");
+}
+
+static void a_list_takes_every_one_up_to_its_bound(void)
+{
+    struct more m;
+    struct err e;
+    struct opt_line line = { .argc = 3, .argv = ARGV("--env", "A=1", "--env=B=2") };
+    CHECK(parse_line(&line, &m, &e) == 0);
+    CHECK_INT(m.env.n, 2);
+    CHECK_STR(m.env.item[0], "A=1");
+    CHECK_STR(m.env.item[1], "B=2");
+    const char *many[OPT_LIST_MAX + 1];
+    for (size_t i = 0; i < ARRAY_LEN(many); i++)
+        many[i] = "--env=X";
+    line = (struct opt_line){ .argc = OPT_LIST_MAX + 1, .argv = (char *const *)many };
+    CHECK(parse_line(&line, &m, &e) == -1);
+    CHECK_INT(e.code, ERR_TOO_LARGE);
+}
+
+static void arguments_may_stand_among_the_options(void)
+{
+    struct more m;
+    struct err e;
+    const char *rest[8];
+    struct opt_line line = { .argc = 5, .argv = ARGV("3", "-a", "-", "--", "-t"), .rest = rest };
+    CHECK(parse_line(&line, &m, &e) == 0);
+    CHECK(m.all && !m.tty);
+    CHECK_INT(line.n_rest, 3);
+    CHECK_STR(rest[0], "3");
+    CHECK_STR(rest[1], "-");
+    CHECK_STR(rest[2], "-t");
+}
+
+static void the_first_argument_can_end_the_options(void)
+{
+    struct more m;
+    struct err e;
+    const char *rest[8];
+    struct opt_line line = {
+        .argc = 4, .argv = ARGV("-a", "ls", "-t", "--"), .leading = true, .rest = rest
+    };
+    CHECK(parse_line(&line, &m, &e) == 0);
+    CHECK(m.all && !m.tty);
+    CHECK_INT(line.n_rest, 3);
+    CHECK_STR(rest[0], "ls");
+    CHECK_STR(rest[1], "-t");
+    CHECK_STR(rest[2], "--");
+}
+
+static void help_shows_the_letters(void)
+{
+    AUTO(buf_free) struct buf b = BUF(4096);
+    opts_help(lettered, ARRAY_LEN(lettered), &b);
+    CHECK(strstr(b.p, "    -g, --gpus N "));
+    CHECK(strstr(b.p, "        --env K=V "));
+}
+
+static void a_near_name_is_named_without_its_letter(void)
+{
+    struct more m;
+    struct err e;
+    struct opt_line line = { .argc = 1, .argv = ARGV("--gpu=1") };
+    CHECK(parse_line(&line, &m, &e) == -1);
+    CHECK_STR(e.hint, "did you mean --gpus?");
+}
+
 static const struct test tests[] = {
     { "no arguments leave the defaults", no_arguments_leave_the_defaults },
     { "a flag sets its bool and no other", a_flag_sets_its_bool_and_no_other },
@@ -198,5 +313,12 @@ static const struct test tests[] = {
     { "the nearest word is close, or none", the_nearest_word_is_close_or_none },
     { "of equally near words the first is named", of_equally_near_words_the_first_is_named },
     { "a very long word is near nothing", a_very_long_word_is_near_nothing },
+    { "a letter is short for its name", a_letter_is_short_for_its_name },
+    { "an unknown letter is named", an_unknown_letter_is_named },
+    { "a list takes every one up to its bound", a_list_takes_every_one_up_to_its_bound },
+    { "arguments may stand among the options", arguments_may_stand_among_the_options },
+    { "the first argument can end the options", the_first_argument_can_end_the_options },
+    { "help shows the letters", help_shows_the_letters },
+    { "a near name is named without its letter", a_near_name_is_named_without_its_letter },
 };
 TEST_MAIN(tests)

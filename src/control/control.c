@@ -1,5 +1,7 @@
 #include "control/control.h"
 
+#include <stdio.h>
+
 #include "control/state.h"
 
 static const struct {
@@ -146,6 +148,21 @@ static void remember_machine(struct control *c, const struct engine_event *ev)
         m->gpu_uuid[k] = xstrdup(ev->machine.gpu_uuid ? ev->machine.gpu_uuid[k] : "");
 }
 
+/* A node's figures are fixed in the core, so a machine that has others waits for a new journal. */
+static void note_change(struct control *c, const struct event_node *n, const struct node_view *was)
+{
+    struct machine *m = machine_of(c, n->name);
+    m->changed = was && (was->gpus != n->gpus || was->cpu_milli != n->cpu_milli ||
+                         was->mem_mib != n->mem_mib ||
+                         (n->gpus && !str_is(n->model, was->model ? was->model : "")));
+    if (!m->changed)
+        return;
+    m->node = *n;
+    snprintf(m->model, sizeof m->model, "%.*s", STR_ARG(n->model));
+    log_event(c->config.log, LOG_WARN_, "node.changed", "node=%s gpus=%u cpu_milli=%u mem_mib=%u",
+              m->name, n->gpus, n->cpu_milli, n->mem_mib);
+}
+
 static bool find_node(struct control *c, struct str name, struct node_view *out)
 {
     for (uint32_t i = 0; core_node(c->core, (node_id){ i }, out); i++)
@@ -167,6 +184,7 @@ static void node_event(struct control *c, const struct engine_event *ev)
         return;
     }
     remember_machine(c, ev);
+    note_change(c, n, known ? &v : NULL);
     /* An operator's drain outlives the machine's absence. */
     enum node_state now = known ? v.state : NODE_UP;
     if (ev->machine.state != now && now != NODE_DRAIN) {

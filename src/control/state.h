@@ -50,6 +50,10 @@ struct machine {
     bool simulated;
     char **gpu_uuid;
     size_t gpus;
+    /* What it has now is not what the core thinks: set right when nothing runs there. */
+    bool changed;
+    struct event_node node; /* name and model: see `name`, `model` */
+    char model[NAME_MAX_BYTES + 1];
 };
 
 struct watcher {
@@ -108,6 +112,9 @@ void job_release_run(struct control *c, struct entry *en); /* it holds nothing a
 int job_spec(struct control *c, const struct entry *en, struct arena *a, struct spec *out,
              struct err *e) MUST_USE; /* from the store */
 int job_need_spec(struct control *c, struct entry *en, struct err *e) MUST_USE;
+
+/* segment.c */
+void segment_review(struct control *c);
 
 /* recover.c */
 int recover(struct control *c, struct err *e)

@@ -165,6 +165,8 @@ static void close_turn(void *ctx)
     struct control *c = ctx;
     if (c->written) /* its callback comes back here */
         return;
+    if (!c->open && c->ends == 0)
+        segment_review(c);
     if (c->want_pass && c->ready && !c->stopping) {
         c->want_pass = false;
         decide(c);

@@ -210,7 +210,10 @@ static int check_submit(const struct core *c, const struct event_submit *s, uint
     }
     if (check_request(&r, e) < 0 || cluster_parse_models(&c->cluster, s->models, &r.models, e) < 0)
         return -1;
-    if (place_check_possible(&c->cluster, &r, e) < 0 || check_limits(c, s, &r, tenant, e) < 0)
+    if (s->frozen > 2)
+        return err_set(e, ERR_INVALID, "frozen: %u; it is 0, 1 or 2", s->frozen);
+    if (!s->known &&
+        (place_check_possible(&c->cluster, &r, e) < 0 || check_limits(c, s, &r, tenant, e) < 0))
         return -1;
     *out_tenant = tenant;
     *out_request = r;
@@ -241,8 +244,12 @@ static int apply_submit(struct core *c, const struct event_submit *s, int64_t no
     j->priority = (uint8_t)s->priority;
     j->state = JOB_HELD;
     c->last_job = s->id.v;
-    demand_learn(&c->demand, &c->cluster, &r);
-    if (!s->held)
+    if (!s->known)
+        demand_learn(&c->demand, &c->cluster, &r);
+    j->awake = s->frozen == 2;
+    if (s->frozen)
+        job_enter(c, job, JOB_FROZEN, now_ms);
+    else if (!s->held)
         job_enter(c, job, JOB_QUEUED, now_ms);
     return 0;
 }
@@ -285,6 +292,35 @@ static int apply_node_state(struct core *c, const struct event_node_state *n, st
     if (n->state >= NODE_STATE_COUNT)
         return err_set(e, ERR_INVALID, "node '%.*s': unknown state", STR_ARG(n->name));
     cluster_set_state(&c->cluster, node, n->state);
+    return 0;
+}
+
+static int apply_past(struct core *c, const struct event_past *p, int64_t now_ms, struct err *e)
+{
+    uint32_t at = p->tenant.n ? shares_tenant(&c->shares, p->tenant) : SHARE_ROOT;
+    if (at != NONE && p->user.n)
+        at = shares_user(&c->shares, at, p->user);
+    if (at == NONE)
+        return err_set(e, ERR_NOT_FOUND, "past: there is no '%.*s' of tenant '%.*s'",
+                       STR_ARG(p->user), STR_ARG(p->tenant));
+    if (p->past_cost_ms < 0 || p->job_milli < 0)
+        return err_set(e, ERR_INVALID, "past: it cannot be below 0");
+    share_set_past(&c->shares, at, p, now_ms);
+    return 0;
+}
+
+static int apply_demand(struct core *c, const struct event_demand *d, struct err *e)
+{
+    struct demand_kind k = { .cpu_milli = d->cpu_milli,
+                             .mem_mib = d->mem_mib,
+                             .gpus = d->gpus,
+                             .milli = d->milli,
+                             .count = d->count };
+    if (d->gpus > GPUS_PER_NODE_MAX || d->milli > GPU_MILLI)
+        return err_set(e, ERR_INVALID, "demand: more GPUs than a machine can have");
+    if (cluster_parse_models(&c->cluster, d->models, &k.models, e) < 0)
+        return -1;
+    demand_add(&c->demand, &c->cluster, &k);
     return 0;
 }
 
@@ -337,6 +373,8 @@ int core_apply(struct core *c, const struct event *ev, struct err *e)
         c->pass_open = true;
         rc = 0;
         break;
+    case EVENT_PAST: rc = apply_past(c, &ev->past, now_ms, e); break;
+    case EVENT_DEMAND: rc = apply_demand(c, &ev->demand, e); break;
     case EVENT_KIND_COUNT: rc = err_set(e, ERR_INTERNAL, "not an event"); break;
     }
     if (rc == 0)

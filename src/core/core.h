@@ -23,6 +23,10 @@ int core_apply(struct core *c, const struct event *ev, struct err *e) MUST_USE;
 /* Would this submit be taken, under the next id?  Its own id is not looked at. */
 int core_check_submit(const struct core *c, const struct event_submit *s, struct err *e) MUST_USE;
 
+/* The events that make this state anew, in order: what a journal that is cut begins with. */
+typedef void core_emit_fn(void *ctx, const struct event *ev);
+void core_snapshot(const struct core *c, core_emit_fn *fn, void *ctx);
+
 enum action_kind {
     ACT_START,
     ACT_THAW

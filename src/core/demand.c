@@ -223,10 +223,15 @@ void demand_learn(struct demand *d, const struct cluster *c, const struct reques
         .milli = (uint16_t)(r->gpus ? GPU_MILLI : cluster_most_share_milli(c, r)),
         .count = r->replicas,
     };
+    demand_add(d, c, &k);
+}
+
+void demand_add(struct demand *d, const struct cluster *c, const struct demand_kind *k)
+{
     if (d->kinds >= KINDS_MAX || d->seen >= SEEN_MAX)
         forget_half(d);
-    count(d, &k);
-    d->seen += r->replicas;
+    count(d, k);
+    d->seen += k->count;
     if (d->seen >= d->learn_at) {
         d->learn_at = d->seen + 1 + d->seen / LEARN_GROWTH;
         learn_wastes(d, (uint32_t)c->models.n);

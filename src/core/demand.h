@@ -47,6 +47,7 @@ struct demand {
 void demand_init(struct demand *d);
 void demand_free(struct demand *d);
 void demand_learn(struct demand *d, const struct cluster *c, const struct request *r);
+void demand_add(struct demand *d, const struct cluster *c, const struct demand_kind *k);
 
 /* GPU thousandths in this room that its CPUs and memory cannot feed. */
 static inline float demand_stranded(const struct demand *d, float gpu_milli, float cpu_milli,

@@ -19,9 +19,11 @@
     X(NODE, "node")     /* a node is enrolled */                                                   \
     X(NODE_STATE, "node_state")                                                                    \
     X(SUBMIT, "submit")                                                                            \
-    X(JOB, "job")     /* one step in a job's life */                                               \
-    X(PLACE, "place") /* a decision: this job, these slots */                                      \
-    X(PASS, "pass")   /* a pass was made here; its decisions follow */
+    X(JOB, "job")       /* one step in a job's life */                                             \
+    X(PLACE, "place")   /* a decision: this job, these slots */                                    \
+    X(PASS, "pass")     /* a pass was made here; its decisions follow */                           \
+    X(PAST, "past")     /* what a share had before the journal begins */                           \
+    X(DEMAND, "demand") /* what jobs asked for before it begins */
 enum event_kind {
 #define X(id, name) EVENT_##id,
     EVENT_KINDS(X)
@@ -90,6 +92,9 @@ struct event_submit {
     struct request request;
     enum priority priority;
     bool held;
+    /* Of a job that was taken before the journal begins: */
+    bool known;      /* it is not asked again whether it could ever run */
+    uint16_t frozen; /* 1: it is frozen; 2: and wants to go on */
 };
 
 struct event_job {
@@ -101,6 +106,18 @@ struct event_place {
     job_id id;
     const struct slot *slots;
     uint32_t n;
+};
+
+struct event_past {
+    struct str tenant, user; /* user empty: the tenant; both empty: everybody */
+    int64_t past_cost_ms;    /* decayed cost × time */
+    int64_t job_milli;       /* cost of one job, a mean */
+};
+
+struct event_demand {
+    struct str models;
+    uint32_t cpu_milli, mem_mib, count;
+    uint16_t gpus, milli;
 };
 
 struct event {
@@ -116,6 +133,8 @@ struct event {
         struct event_submit submit;
         struct event_job job;
         struct event_place place;
+        struct event_past past;
+        struct event_demand demand;
     };
 };
 

@@ -240,6 +240,18 @@ double share_past_milli(const struct shares *s, uint32_t share, int64_t now_ms)
     return part > 0 ? sum / part : 0;
 }
 
+int64_t share_past_cost_ms(const struct shares *s, uint32_t share, int64_t now_ms)
+{
+    return (int64_t)past_at(s, &s->at[share], now_ms);
+}
+
+void share_set_past(struct shares *s, uint32_t share, const struct event_past *p, int64_t now_ms)
+{
+    s->at[share].past_cost_ms = (double)p->past_cost_ms;
+    s->at[share].past_at_ms = now_ms;
+    s->at[share].job_milli = p->job_milli;
+}
+
 /* A guarantee that was not used is not saved up. */
 static double past_above(const struct share *sh)
 {

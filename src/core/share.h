@@ -108,7 +108,9 @@ uint32_t shares_never_fits(const struct shares *s, uint32_t leaf, const struct a
                            enum resource *out_which);
 
 double share_past_milli(const struct shares *s, uint32_t share,
-                        int64_t now_ms);                  /* reference GPUs × 1000 */
+                        int64_t now_ms); /* reference GPUs × 1000 */
+int64_t share_past_cost_ms(const struct shares *s, uint32_t share, int64_t now_ms); /* decayed */
+void share_set_past(struct shares *s, uint32_t share, const struct event_past *p, int64_t now_ms);
 void shares_set_levels(struct shares *s, int64_t now_ms); /* once a pass, before the keys */
 void share_set_key(struct shares *s, uint32_t share);     /* of a share with waiting jobs */
 /* Has it had no more than its siblings that wait, by weight?  After shares_set_levels. */

@@ -209,7 +209,7 @@ static int read_file_keys(struct config *c, struct str text, struct err *e)
         if (json_is_string(v) && json_as_str(v, 4096, &s, e) == 0)
             buf_add(&b, s);
         else
-            json_put_value(&w, NULL, v);
+            json_put(&w, NULL, v);
         if (set_value(c, &keys[i], buf_str(&b).p ? buf_str(&b).p : "", e) < 0)
             return in_file(c, text, keys[i].name, e);
     }

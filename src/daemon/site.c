@@ -145,7 +145,7 @@ static int read_profile(struct config *c, struct str name, const struct json *v,
     json_begin(&w, "resources", '{');
     for (size_t i = 0; json_pair(v, i, &key, &value); i++)
         if (!str_is(key, "help"))
-            json_put_value(&w, arena_strndup(&c->arena, key.p, key.n), value);
+            json_put(&w, arena_strndup(&c->arena, key.p, key.n), value);
     json_end(&w, '}');
     json_end(&w, '}');
     AUTO(json_free_p) struct json_doc *d = json_read(buf_str(&text), e);

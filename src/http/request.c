@@ -85,8 +85,6 @@ static int check_method(struct http_request *rq, struct err *e)
             return 0;
     err_set(e, ERR_INVALID, "the method '%.40s' is not offered", rq->method);
     err_hint(e, "there are: " METHODS);
-    if (strcmp(rq->method, "TRACE") != 0 && strcmp(rq->method, "CONNECT") != 0)
-        return MHD_HTTP_NOT_IMPLEMENTED;
     http_add_header(rq, "Allow", METHODS);
     return MHD_HTTP_METHOD_NOT_ALLOWED;
 }

@@ -71,7 +71,7 @@ static void every_method_is_handled_or_refused(void)
     }
     expect(&t, "TRACE / HTTP/1.1\r\n" CLOSE "\r\n", "HTTP/1.1 405", "Allow: GET, POST");
     expect(&t, "CONNECT a:1 HTTP/1.1\r\n" CLOSE "\r\n", "HTTP/1.1 405", "'CONNECT'");
-    expect(&t, "BREW / HTTP/1.1\r\n" CLOSE "\r\n", "HTTP/1.1 501", "'BREW' is not offered");
+    expect(&t, "BREW / HTTP/1.1\r\n" CLOSE "\r\n", "HTTP/1.1 405", "'BREW' is not offered");
     trial_end(&t);
 }
 

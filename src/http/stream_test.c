@@ -336,7 +336,8 @@ static void a_thousand_idle_streams_are_cheap(void)
     long used_kib = resident_kib() - before_kib;
     printf("# %d streams: %ld KiB\n", MANY, used_kib);
 #ifndef __SANITIZE_ADDRESS__
-    CHECK(used_kib < 40L * MANY);
+    /* A malloc that fills what it gives out touches memory that nobody uses otherwise. */
+    CHECK(used_kib < (getenv("MALLOC_PERTURB_") ? 120L : 40L) * MANY);
 #endif
     char text[512];
     for (size_t i = 0; i < MANY; i++)

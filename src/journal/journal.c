@@ -129,6 +129,10 @@ static const struct field {
       "1: GPUs of one link group" },
     { EVENT_SUBMIT, "priority", F_ENUM, AT(submit.priority), true, names_priority, "" },
     { EVENT_SUBMIT, "held", F_BOOL, AT(submit.held), false, NULL, "" },
+    { EVENT_SUBMIT, "known", F_BOOL, AT(submit.known), false, NULL,
+      "it was taken before this journal begins" },
+    { EVENT_SUBMIT, "frozen", F_U16, AT(submit.frozen), false, NULL,
+      "1: it was frozen then; 2: and wanted to go on" },
 
     { EVENT_JOB, "job", F_U64, AT(job.id), true, NULL, "" },
     { EVENT_JOB, "what", F_ENUM, AT(job.what), true, names_job_event, "" },
@@ -136,6 +140,19 @@ static const struct field {
     { EVENT_PLACE, "job", F_U64, AT(place.id), true, NULL, "" },
     { EVENT_PLACE, "slots", F_SLOTS, AT(place.slots), true, NULL,
       "[node, GPU mask, thousandths] for each replica" },
+
+    { EVENT_PAST, "tenant", F_STR, AT(past.tenant), false, NULL, "absent: everybody together" },
+    { EVENT_PAST, "user", F_STR, AT(past.user), false, NULL, "absent: the tenant" },
+    { EVENT_PAST, "cost_ms", F_I64, AT(past.past_cost_ms), true, NULL,
+      "decayed cost x time, thousandths of the reference GPU x ms" },
+    { EVENT_PAST, "job_milli", F_I64, AT(past.job_milli), true, NULL, "mean cost of a job" },
+
+    { EVENT_DEMAND, "models", F_STR, AT(demand.models), false, NULL, "absent: any" },
+    { EVENT_DEMAND, "gpus", F_U16, AT(demand.gpus), false, NULL, "" },
+    { EVENT_DEMAND, "milli", F_U16, AT(demand.milli), false, NULL, "of each GPU" },
+    { EVENT_DEMAND, "cpu_milli", F_U32, AT(demand.cpu_milli), false, NULL, "" },
+    { EVENT_DEMAND, "mem_mib", F_U32, AT(demand.mem_mib), false, NULL, "" },
+    { EVENT_DEMAND, "count", F_U32, AT(demand.count), true, NULL, "replicas that asked for it" },
 #undef AT
 };
 

@@ -42,10 +42,23 @@ static struct event of(enum event_kind kind)
                          .linked = 1 },
             .priority = PRIO_HIGH,
             .held = true,
+            .known = true,
+            .frozen = 2,
         };
         break;
     case EVENT_JOB: ev.job = (struct event_job){ { 42 }, JOB_EV_FREEZE }; break;
     case EVENT_PLACE: ev.place = (struct event_place){ { 42 }, two_slots, 2 }; break;
+    case EVENT_PAST:
+        ev.past = (struct event_past){ STR("vision"), STR("ana"), 123456789012, 4000 };
+        break;
+    case EVENT_DEMAND:
+        ev.demand = (struct event_demand){ .models = STR("A100|V100"),
+                                           .cpu_milli = 4000,
+                                           .mem_mib = 1024,
+                                           .count = 7,
+                                           .gpus = 2,
+                                           .milli = 1000 };
+        break;
     case EVENT_PASS:
     case EVENT_KIND_COUNT: break;
     }
@@ -70,10 +83,15 @@ static const char *const lines[] = {
     [EVENT_SUBMIT] = T "\"submit\",\"job\":42,\"tenant\":\"vision\",\"user\":\"ann\","
                        "\"models\":\"A100|V100\",\"replicas\":2,\"gpus\":3,\"gpu_mem_mib\":1024,"
                        "\"cpu_milli\":1500,\"mem_mib\":2048,\"within\":\"switch\","
-                       "\"layout\":\"spread\",\"linked\":1,\"priority\":\"high\",\"held\":true}\n",
+                       "\"layout\":\"spread\",\"linked\":1,\"priority\":\"high\",\"held\":true,"
+                       "\"known\":true,\"frozen\":2}\n",
     [EVENT_JOB] = T "\"job\",\"job\":42,\"what\":\"freeze\"}\n",
     [EVENT_PLACE] = T "\"place\",\"job\":42,\"slots\":[[3,129,1000],[7,0,0]]}\n",
     [EVENT_PASS] = T "\"pass\"}\n",
+    [EVENT_PAST] = T "\"past\",\"tenant\":\"vision\",\"user\":\"ana\","
+                     "\"cost_ms\":123456789012,\"job_milli\":4000}\n",
+    [EVENT_DEMAND] = T "\"demand\",\"models\":\"A100|V100\",\"gpus\":2,\"milli\":1000,"
+                       "\"cpu_milli\":4000,\"mem_mib\":1024,\"count\":7}\n",
 };
 _Static_assert(ARRAY_LEN(lines) == EVENT_KIND_COUNT, "a line for each kind");
 

@@ -98,6 +98,8 @@ static const char *wrong_field(const struct event *ev, const struct err *e)
     case EVENT_USER: return e->code == ERR_NOT_FOUND ? "tenant" : "user";
     case EVENT_NODE_STATE:
     case EVENT_MODEL: return "name";
+    case EVENT_PAST: return e->code == ERR_NOT_FOUND ? "tenant" : "cost_ms";
+    case EVENT_DEMAND: return e->code == ERR_INVALID ? "models" : "gpus";
     case EVENT_POLICY:
     case EVENT_PASS:
     case EVENT_KIND_COUNT: break;

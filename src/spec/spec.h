@@ -48,7 +48,7 @@ struct spec_volume {
 };
 
 struct spec {
-    struct str name, tenant, profile, image, workdir;
+    struct str name, tenant, profile, image, workdir, cwd;
     struct request request; /* models stay 0: see gpu_type; cpu and mem 0: not said */
     struct str gpu_type;    /* "A100|V100"; empty: any */
     enum priority priority;

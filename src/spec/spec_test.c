@@ -44,7 +44,8 @@ static void what_is_written_reads_the_same(void)
     static const char *const texts[] = {
         "{\"command\":[\"true\"]}",
         "{\"command\":\"echo hi | wc\",\"resources\":{\"gpu_share\":0.25,\"gpu_mem\":\"8Gi\"}}",
-        "{\"name\":\"n\",\"command\":[\"a\",\"\"],\"workdir\":\"/w\",\"env\":{\"K\":\"v\"},"
+        "{\"name\":\"n\",\"command\":[\"a\",\"\"],\"workdir\":\"/w\",\"cwd\":\"/"
+        "c\",\"env\":{\"K\":\"v\"},"
         "\"volumes\":[{\"from\":\"/a\",\"to\":\"/b\",\"ro\":true}],\"replicas\":2,"
         "\"max_time\":\"1h30m\",\"priority\":\"low\",\"retries\":1,\"requeue\":true,"
         "\"array\":\"0-3:1\",\"network\":\"none\",\"held\":true,\"stdin\":true,"

@@ -312,7 +312,7 @@ static int read_env(const struct json *v, uint64_t max, struct arena *a, struct 
         AUTO(buf_free) struct buf b = BUF(ARG_MAX_BYTES);
         struct json_out w = { .b = &b };
         if (!json_is_string(value)) { /* 4 and true are written as they stand */
-            json_put_value(&w, NULL, value);
+            json_put(&w, NULL, value);
             t = (struct str){ arena_strndup(a, b.p, b.n), b.n };
             if (json_is_object(value) || json_is_array(value) || json_is_null(value))
                 return err_set(e, ERR_INVALID, "'%.*s' must be a string", STR_ARG(key));

@@ -79,7 +79,10 @@ void request_start(const struct engine_start *s, const struct request_site *site
     put_user(&w, &s->user);
     put_list(&w, "argv", spec->argv, NULL);
     put_list(&w, "env", spec->env, s->env);
-    json_put_str(&w, "workdir", spec->workdir.n ? spec->workdir : s->user.home);
+    if (spec->workdir.n)
+        json_put_str(&w, "workdir", spec->workdir);
+    if (spec->cwd.n)
+        json_put_str(&w, "cwd", spec->cwd);
     json_put_str(&w, "image", spec->image);
     json_put_str(&w, "network", str_of(spec_network_name(spec->network)));
     json_put_bool(&w, "tty", spec->tty);

@@ -1,0 +1,202 @@
+/* nodes, drain, resume: the machines. */
+#include <stdio.h>
+
+#include "cli/commands.h"
+#include "cli/field.h"
+#include "cli/job.h"
+#include "cli/text.h"
+
+struct nodes_opts {
+    struct common common;
+};
+
+static const struct opt opts[] = {
+    OPTS_OUTPUT(struct nodes_opts),
+    OPTS_COMMON(struct nodes_opts),
+};
+
+static const struct column columns[] = {
+    { "NAME", false, true },     { "STATE", false, false }, { "GPU MODEL", false, true },
+    { "GPUS", false, false },    { "FREE", true, false },   { "CPUS FREE", true, false },
+    { "MEM FREE", true, false }, { "JOBS", true, false },
+};
+
+static const struct column gpu_columns[] = {
+    { "NODE", false, true }, { "GPU", true, false },  { "MODEL", false, true },
+    { "MEM", true, false },  { "FREE", true, false }, { "JOBS", false, true },
+};
+
+/* One block a GPU: full, shared, free. */
+static void add_gpu_bar(const struct json *gpus, struct buf *out)
+{
+    for (const struct json *g = json_first(gpus); g; g = json_next(gpus, g)) {
+        uint64_t milli = field_u64(g, "free_milli");
+        buf_addz(out, milli >= 1000 ? "░" : milli ? "▒" : "█");
+    }
+}
+
+static enum tint state_tint(struct str state)
+{
+    return str_is(state, "up") ? TINT_GOOD : str_is(state, "down") ? TINT_BAD : TINT_WAIT;
+}
+
+static void add_node(struct table *t, const struct json *n)
+{
+    AUTO(buf_free) struct buf bar = BUF(4096);
+    char a[24], b[24];
+    const struct json *gpus = json_find(n, "gpus");
+    size_t total = 0, jobs = 0;
+    uint64_t milli = 0;
+    gpus = json_is_array(gpus) ? gpus : NULL;
+    for (const struct json *g = gpus ? json_first(gpus) : NULL; g; g = json_next(gpus, g)) {
+        const struct json *on = json_find(g, "jobs");
+        milli += field_u64(g, "free_milli");
+        jobs += json_is_array(on) ? json_len(on) : 0;
+        total++;
+    }
+    if (gpus)
+        add_gpu_bar(gpus, &bar);
+    struct str state = field_str(n, "state"), model = field_str(n, "model");
+    table_add(t, field_str(n, "name"));
+    table_add_tinted(t, state, state_tint(state));
+    table_printf(t, "%.*s%s", STR_ARG(model), field_bool(n, "simulated") ? " (simulated)" : "");
+    table_add(t, buf_str(&bar));
+    table_printf(t, "%s/%zu", text_milli(milli, a), total);
+    table_printf(t, "%s/%s", text_milli(field_u64(n, "cpu_free_milli"), a),
+                 text_milli(field_u64(n, "cpu_milli"), b));
+    table_printf(t, "%s/%s", text_mib(field_u64(n, "mem_free_mib"), a),
+                 text_mib(field_u64(n, "mem_mib"), b));
+    table_printf(t, "%zu", jobs);
+}
+
+/* -o wide: a row for each GPU, with who has it. */
+static void add_gpus(struct table *t, const struct json *n)
+{
+    const struct json *gpus = json_find(n, "gpus");
+    char text[24];
+    for (const struct json *g = json_is_array(gpus) ? json_first(gpus) : NULL; g;
+         g = json_next(gpus, g)) {
+        AUTO(buf_free) struct buf who = BUF(1u << 16);
+        const struct json *jobs = json_find(g, "jobs");
+        for (const struct json *j = json_is_array(jobs) ? json_first(jobs) : NULL; j;
+             j = json_next(jobs, j)) {
+            buf_addz(&who, who.n ? ", " : "");
+            job_add_holder(j, &who);
+        }
+        table_add(t, field_str(n, "name"));
+        table_printf(t, "%llu", (unsigned long long)field_u64(g, "index"));
+        table_add(t, field_str(field_known(g, "model") ? g : n, "model"));
+        table_addz(t, field_known(g, "mem_mib") ? text_mib(field_u64(g, "mem_mib"), text) : "-");
+        table_addz(t, text_milli(field_u64(g, "free_milli"), text));
+        table_add(t, buf_str(&who));
+    }
+}
+
+static int print_nodes(const struct nodes_opts *o, const struct json *nodes, struct err *e)
+{
+    enum output form = cli_output(&o->common);
+    AUTO(table_free_p)
+    struct table *t = form == OUT_WIDE ? table_new(gpu_columns, ARRAY_LEN(gpu_columns))
+                                       : table_new(columns, ARRAY_LEN(columns));
+    AUTO(buf_free) struct buf names = BUF(8u << 20);
+    for (const struct json *n = json_is_array(nodes) ? json_first(nodes) : NULL; n;
+         n = json_next(nodes, n)) {
+        struct str name = field_str(n, "name");
+        buf_printf(&names, "%.*s\n", STR_ARG(name));
+        if (form == OUT_WIDE)
+            add_gpus(t, n);
+        else
+            add_node(t, n);
+    }
+    return form == OUT_NAME ? cli_print(&names, e) : cli_print_table(t, &o->common, e);
+}
+
+static int run_nodes(struct cli *c, const void *opts_p, struct words args, struct err *e)
+{
+    const struct nodes_opts *o = opts_p;
+    enum output form = cli_output(&o->common);
+    AUTO(answer_free) struct answer a = { 0 };
+    (void)args;
+    if (cli_call(c, &(struct call){ .path = "/v1/nodes" }, &a, e) < 0)
+        return -1;
+    if (form == OUT_JSON || form == OUT_YAML)
+        return cli_print_raw(buf_str(&a.body), form, e);
+    AUTO(json_free_p) struct json_doc *doc = json_read(buf_str(&a.body), e);
+    return doc ? print_nodes(o, json_find(json_root(doc), "nodes"), e) : -1;
+}
+
+const struct command command_nodes = {
+    .name = "nodes",
+    .args = "",
+    .help = "the machines, and what is free (-o wide: every GPU and who has it)",
+    .group = GROUP_CLUSTER,
+    COMMAND_OPTS(opts, struct nodes_opts),
+    .run = run_nodes,
+};
+
+/* ---- drain, resume ---- */
+
+static int node_verb(struct cli *c, const char *name, const char *verb, struct err *e)
+{
+    AUTO(buf_free) struct buf path = BUF(2048);
+    buf_addz(&path, "/v1/nodes");
+    path_add(&path, name);
+    path_add(&path, verb);
+    if (buf_check(&path, e) < 0)
+        return -1;
+    AUTO(json_free_p) struct json_doc *doc = cli_post(c, path.p, STR("{}"), e);
+    if (!doc)
+        return -1;
+    AUTO(buf_free) struct buf said = BUF(4096);
+    text_add_clean(&said, str_of(name));
+    buf_addz(&said, ": ");
+    text_add_clean(&said, field_str(json_root(doc), "state"));
+    buf_addc(&said, '\n');
+    return cli_print(&said, e);
+}
+
+static int node_verbs(struct cli *c, struct words args, const char *verb, struct err *e)
+{
+    for (size_t i = 0; i < args.n; i++)
+        if (node_verb(c, args.v[i], verb, e) < 0)
+            return -1;
+    return 0;
+}
+
+static int run_drain(struct cli *c, const void *opts_p, struct words args, struct err *e)
+{
+    (void)opts_p;
+    return node_verbs(c, args, "drain", e);
+}
+
+static int run_resume(struct cli *c, const void *opts_p, struct words args, struct err *e)
+{
+    (void)opts_p;
+    return node_verbs(c, args, "resume", e);
+}
+
+static const struct opt verb_opts[] = { OPTS_COMMON(struct nodes_opts) };
+
+const struct command command_drain = {
+    .name = "drain",
+    .args = "NODE...",
+    .help = "start nothing more on a machine; what runs goes on",
+    .group = GROUP_CLUSTER,
+    .word = WORD_NODE,
+    COMMAND_OPTS(verb_opts, struct nodes_opts),
+    .min_args = 1,
+    .max_args = SIZE_MAX,
+    .run = run_drain,
+};
+
+const struct command command_resume = {
+    .name = "resume",
+    .args = "NODE...",
+    .help = "use a drained machine again",
+    .group = GROUP_CLUSTER,
+    .word = WORD_NODE,
+    COMMAND_OPTS(verb_opts, struct nodes_opts),
+    .min_args = 1,
+    .max_args = SIZE_MAX,
+    .run = run_resume,
+};

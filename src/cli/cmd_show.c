@@ -1,0 +1,202 @@
+/* show, why: one job in full; why it waits. */
+#include <stdio.h>
+
+#include "cli/commands.h"
+#include "cli/field.h"
+#include "cli/jobs.h"
+#include "cli/text.h"
+#include "cli/yaml_out.h"
+
+struct show_opts {
+    struct common common;
+};
+
+static const struct opt opts[] = {
+    OPTS_OUTPUT(struct show_opts),
+    OPTS_COMMON(struct show_opts),
+};
+
+static int fetch(struct cli *c, const char *ref, const char *what, struct answer *out,
+                 struct err *e)
+{
+    uint64_t id;
+    char path[96];
+    if (jobs_resolve_one(c, ref, &id, e) < 0)
+        return -1;
+    snprintf(path, sizeof path, "/v1/jobs/%llu%s", (unsigned long long)id, what);
+    return cli_call(c, &(struct call){ .path = path }, out, e);
+}
+
+static void line(struct buf *b, const char *title, struct str text)
+{
+    if (text.n == 0)
+        return;
+    buf_printf(b, "%-11s", title);
+    text_add_clean(b, text);
+    buf_addc(b, '\n');
+}
+
+static void line_time(struct buf *b, const char *title, int64_t t_ms, int64_t now_ms)
+{
+    char when[24], ago[24];
+    if (t_ms > 0)
+        buf_printf(b, "%-11s%s  (%s ago)\n", title, text_time_seconds(t_ms, when),
+                   text_duration(now_ms - t_ms, ago));
+}
+
+static void add_state(struct buf *b, const struct job *j)
+{
+    AUTO(buf_free) struct buf s = BUF(4096);
+    buf_addz(&s, job_word_info(j->state)->name);
+    if (j->exit_signal > 0)
+        buf_printf(&s, ", signal %lld", (long long)j->exit_signal);
+    else if (j->exit_code >= 0)
+        buf_printf(&s, ", exit code %lld", (long long)j->exit_code);
+    if (j->end.n && !str_is(j->end, "exited"))
+        buf_printf(&s, ", %.*s", STR_ARG(j->end));
+    line(b, "state", buf_str(&s));
+}
+
+static void add_runs(struct buf *b, const struct json *root)
+{
+    const struct json *runs = json_find(root, "runs");
+    for (const struct json *r = json_is_array(runs) ? json_first(runs) : NULL; r;
+         r = json_next(runs, r)) {
+        char from[24], took[24];
+        int64_t began = field_i64(r, "started_ms", 0), ended = field_i64(r, "ended_ms", 0);
+        struct str node = field_str(r, "node");
+        buf_printf(b, "run %-7llu%s  %.*s%s%s\n", (unsigned long long)field_u64(r, "run"),
+                   text_time_seconds(began, from), STR_ARG(node), ended ? "  " : "",
+                   ended ? text_duration(ended - began, took) : "");
+    }
+}
+
+static void print_job(const struct json *root, struct buf *b)
+{
+    struct job j;
+    char id[48], number[24];
+    AUTO(buf_free) struct buf where = BUF(1u << 16);
+    int64_t now = cli_now_ms();
+    job_read(root, &j);
+    line(b, "job", str_of(job_id_text(&j, id)));
+    line(b, "name", j.name);
+    line(b, "user", j.user);
+    line(b, "tenant", j.tenant);
+    add_state(b, &j);
+    line(b, "reason", j.reason_text.n ? j.reason_text : j.reason);
+    line(b, "message", j.message);
+    line(b, "priority", j.priority);
+    line(b, "gpus", j.gpu_milli ? str_of(text_milli(j.gpu_milli, number)) : (struct str){ "", 0 });
+    if (j.replicas > 1)
+        buf_printf(b, "%-11s%llu\n", "replicas", (unsigned long long)j.replicas);
+    job_add_where(&j, &where);
+    line(b, "where", buf_str(&where));
+    line_time(b, "submitted", j.submitted_ms, now);
+    line_time(b, "started", j.started_ms, now);
+    line_time(b, "ended", j.ended_ms, now);
+    if (j.started_ms)
+        line(b, "elapsed", str_of(text_duration(job_elapsed_ms(&j, now), number)));
+    add_runs(b, root);
+    const struct json *spec = json_find(root, "spec");
+    if (json_is_object(spec)) {
+        buf_addz(b, "\nspec:\n");
+        AUTO(buf_free) struct buf y = BUF(1u << 20);
+        yaml_print(spec, &y);
+        struct str rest = buf_str(&y), one;
+        while (str_next_line(&rest, &one)) {
+            buf_addz(b, "  ");
+            text_add_clean(b, one);
+            buf_addc(b, '\n');
+        }
+    }
+}
+
+static int run_show(struct cli *c, const void *opts_p, struct words args, struct err *e)
+{
+    const struct show_opts *o = opts_p;
+    enum output form = cli_output(&o->common);
+    for (size_t i = 0; i < args.n; i++) {
+        AUTO(answer_free) struct answer a = { 0 };
+        AUTO(buf_free) struct buf b = BUF(8u << 20);
+        if (fetch(c, args.v[i], "", &a, e) < 0)
+            return -1;
+        if (form == OUT_JSON || form == OUT_YAML) {
+            if (cli_print_raw(buf_str(&a.body), form, e) < 0)
+                return -1;
+            continue;
+        }
+        AUTO(json_free_p) struct json_doc *doc = json_read(buf_str(&a.body), e);
+        if (!doc)
+            return -1;
+        if (i)
+            buf_addc(&b, '\n');
+        print_job(json_root(doc), &b);
+        if (cli_print(&b, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+const struct command command_show = {
+    .name = "show",
+    .args = "JOB...",
+    .help = "everything about a job",
+    .group = GROUP_JOBS,
+    .word = WORD_JOB,
+    COMMAND_OPTS(opts, struct show_opts),
+    .min_args = 1,
+    .max_args = SIZE_MAX,
+    .run = run_show,
+};
+
+/* ---- why ---- */
+
+static void print_why(const struct json *root, struct buf *b)
+{
+    char waited[24];
+    struct str state = field_str(root, "state");
+    int64_t ms = field_i64(root, "waited_ms", 0);
+    const struct json *reasons = json_find(root, "reasons");
+    bool waits = str_is(state, "queued") || str_is(state, "held");
+    buf_printf(b, "job %llu is ", (unsigned long long)field_u64(root, "job"));
+    text_add_clean(b, state);
+    if (waits && ms > 0)
+        buf_printf(b, " and has waited %s", text_duration(ms, waited));
+    bool any = json_is_array(reasons) && json_first(reasons);
+    buf_addz(b, any ? ":\n" : "\n");
+    for (const struct json *r = any ? json_first(reasons) : NULL; r; r = json_next(reasons, r)) {
+        struct str text = field_str(r, "text");
+        buf_addz(b, "  - ");
+        text_add_clean(b, text.n ? text : field_str(r, "code"));
+        buf_addc(b, '\n');
+    }
+}
+
+static int run_why(struct cli *c, const void *opts_p, struct words args, struct err *e)
+{
+    const struct show_opts *o = opts_p;
+    enum output form = cli_output(&o->common);
+    AUTO(answer_free) struct answer a = { 0 };
+    AUTO(buf_free) struct buf b = BUF(1u << 20);
+    if (fetch(c, args.v[0], "/why", &a, e) < 0)
+        return -1;
+    if (form == OUT_JSON || form == OUT_YAML)
+        return cli_print_raw(buf_str(&a.body), form, e);
+    AUTO(json_free_p) struct json_doc *doc = json_read(buf_str(&a.body), e);
+    if (!doc)
+        return -1;
+    print_why(json_root(doc), &b);
+    return cli_print(&b, e);
+}
+
+const struct command command_why = {
+    .name = "why",
+    .args = "JOB",
+    .help = "why a job waits",
+    .group = GROUP_JOBS,
+    .word = WORD_JOB,
+    COMMAND_OPTS(opts, struct show_opts),
+    .min_args = 1,
+    .max_args = 1,
+    .run = run_why,
+};

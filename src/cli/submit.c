@@ -1,0 +1,80 @@
+#include "cli/submit.h"
+
+#include <stdio.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "cli/field.h"
+#include "cli/merge.h"
+
+/* Sent again after a broken connection, the same key makes the same job. */
+static int make_key(char out[static 40], struct err *e)
+{
+    unsigned char bytes[16];
+    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
+        return err_set(e, ERR_INTERNAL, "the system gives no random bytes");
+    for (size_t i = 0; i < sizeof bytes; i++)
+        snprintf(out + 2 * i, 3, "%02x", bytes[i]);
+    return 0;
+}
+
+int submit_spec(struct cli *c, struct str spec, struct submitted *out, const char **out_field,
+                struct answer *answer, struct err *e)
+{
+    char key[40];
+    if (make_key(key, e) < 0)
+        return -1;
+    struct call call = { .method = "POST", .path = "/v1/jobs", .body = spec, .once = key };
+    int rc = cli_call(c, &call, answer, e);
+    if (out_field)
+        *out_field = arena_printf(&c->arena, "%s", answer->field);
+    if (rc < 0)
+        return -1;
+    AUTO(json_free_p) struct json_doc *doc = json_read(buf_str(&answer->body), e);
+    uint64_t id, count = 1;
+    if (!doc || json_need_u64(json_root(doc), "id", UINT64_MAX, &id, e) < 0 ||
+        json_get_u64(json_root(doc), "count", UINT64_MAX, &count, e) < 0)
+        return err_wrap(e, "the server's answer");
+    *out = (struct submitted){ id, count };
+    return 0;
+}
+
+int submit_run_spec(const struct flags *f, struct words argv, struct buf *out, struct err *e)
+{
+    AUTO(buf_free) struct buf patch = BUF(out->limit);
+    struct json_out w = { .b = &patch }, whole = { .b = out };
+    struct flags with = *f;
+    char name[64], folder[4096];
+    flags_default_name(argv.v, argv.n, name);
+    with.name = f->name ? f->name : name;
+    bool own_image = f->image && strcmp(f->image, "host") != 0;
+    if (!f->workdir && !own_image)
+        with.cwd = getcwd(folder, sizeof folder);
+    json_begin(&w, NULL, '{');
+    json_begin(&w, "command", '[');
+    for (size_t i = 0; i < argv.n; i++)
+        json_put_str(&w, NULL, str_of(argv.v[i]));
+    json_end(&w, ']');
+    if (flags_put(&with, &w, e) < 0 ||
+        flags_put_env(&with, (const char *const *)environ, true, &w, e) < 0)
+        return -1;
+    json_end(&w, '}');
+    AUTO(json_free_p) struct json_doc *doc = json_read(buf_str(&patch), e);
+    if (buf_check(&patch, e) < 0 || !doc)
+        return -1;
+    merge_put(&whole, NULL, NULL, json_root(doc));
+    return buf_check(out, e);
+}
+
+int submit_check(struct cli *c, struct str spec, const char **out_field, bool *out_checked,
+                 struct err *e)
+{
+    AUTO(answer_free) struct answer a = { 0 };
+    struct call call = { .method = "POST", .path = "/v1/jobs/check", .body = spec };
+    int rc = cli_call(c, &call, &a, e);
+    *out_field = arena_printf(&c->arena, "%s", a.field);
+    *out_checked = rc == 0;
+    if (rc < 0 && e->code == ERR_NOT_FOUND) /* a server without this call */
+        return 0;
+    return rc < 0 ? -1 : 0;
+}

@@ -1,0 +1,24 @@
+/* submit - specs to the server, jobs back. */
+#ifndef NS_CLI_SUBMIT_H
+#define NS_CLI_SUBMIT_H
+
+#include "cli/cli.h"
+#include "cli/flags.h"
+
+struct submitted {
+    uint64_t id, count; /* ids id … id + count - 1 */
+};
+
+/* *out_field (may be NULL): the field that the server refused, in the cli's arena, or "". */
+int submit_spec(struct cli *c, struct str spec, struct submitted *out, const char **out_field,
+                struct answer *answer, struct err *e) MUST_USE;
+
+/* The spec of `argv` under the flags, as `run` makes it: the folder and variables of here. */
+int submit_run_spec(const struct flags *f, struct words argv, struct buf *out, struct err *e)
+    MUST_USE;
+
+/* Asks the server to check it without making a job.  false in *out_checked: it cannot. */
+int submit_check(struct cli *c, struct str spec, const char **out_field, bool *out_checked,
+                 struct err *e) MUST_USE;
+
+#endif

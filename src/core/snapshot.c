@@ -1,0 +1,212 @@
+/* The state as the shortest list of events that makes it anew: what a journal begins with when it is
+ * cut.  Room that was kept is not among them: the next pass keeps it again. */
+#include <stdio.h>
+
+#include "core/state.h"
+
+struct writer {
+    const struct core *c;
+    core_emit_fn *fn;
+    void *ctx;
+    struct arena arena;
+};
+
+static void emit(struct writer *w, struct event ev)
+{
+    w->fn(w->ctx, &ev);
+}
+
+static int64_t begin_ms(const struct core *c)
+{
+    return MIN(c->shares.begin_ms, c->now_ms);
+}
+
+static void emit_policy(struct writer *w)
+{
+    const struct cluster *cl = &w->c->cluster;
+    int64_t t = begin_ms(w->c);
+    emit(w, (struct event){ .t_ms = t, .kind = EVENT_POLICY, .policy = w->c->policy });
+    for (uint32_t m = 0; m < cl->models.n; m++)
+        emit(w, (struct event){
+                    .t_ms = t,
+                    .kind = EVENT_MODEL,
+                    .model = { str_of(names_get(&cl->models, m)), cl->model_cost_milli[m] } });
+}
+
+static void emit_share(struct writer *w, uint32_t i)
+{
+    const struct share *s = &w->c->shares.at[i], *up = &w->c->shares.at[s->parent];
+    struct event ev = { .t_ms = begin_ms(w->c), .kind = s->is_user ? EVENT_USER : EVENT_TENANT };
+    if (s->is_user)
+        ev.user = (struct event_user){ .tenant = str_of(up->name),
+                                       .user = str_of(s->name),
+                                       .weight_milli = s->weight_milli };
+    else
+        ev.tenant = (struct event_tenant){ .name = str_of(s->name),
+                                           .parent = str_of(s->parent ? up->name : ""),
+                                           .weight_milli = s->weight_milli,
+                                           .guarantee_milli = (uint64_t)s->guarantee_milli,
+                                           .limit = s->limit,
+                                           .user_limit = s->user_limit };
+    emit(w, ev);
+}
+
+/* Depth by depth: a tenant may have been moved below one that came later. */
+static void emit_shares(struct writer *w)
+{
+    const struct shares *s = &w->c->shares;
+    for (uint32_t depth = 1; depth <= TREE_DEPTH_MAX; depth++)
+        for (uint32_t i = 1; i < s->n; i++)
+            if (s->at[i].depth == depth)
+                emit_share(w, i);
+}
+
+static void emit_nodes(struct writer *w)
+{
+    const struct cluster *cl = &w->c->cluster;
+    int64_t t = begin_ms(w->c);
+    for (uint32_t i = 0; i < cl->nodes; i++) {
+        const struct node *n = &cl->node[i];
+        const struct kind *k = &cl->kind[n->kind];
+        struct event ev = { .t_ms = t, .kind = EVENT_NODE };
+        ev.node =
+            (struct event_node){ .name = str_of(n->name),
+                                 .model = str_of(k->gpus ? names_get(&cl->models, k->model) : ""),
+                                 .gpus = k->gpus,
+                                 .gpu_mem_mib = k->gpu_mem_mib,
+                                 .cpu_milli = k->cpu_milli,
+                                 .mem_mib = k->mem_mib };
+        if (n->net_switch != NONE)
+            ev.node.net_switch = str_of(names_get(&cl->switches, n->net_switch));
+        memcpy(ev.node.link, k->link, sizeof ev.node.link);
+        emit(w, ev);
+        if (n->state == NODE_UP)
+            continue;
+        ev = (struct event){ .t_ms = t, .kind = EVENT_NODE_STATE };
+        ev.node_state = (struct event_node_state){ str_of(n->name), (enum node_state)n->state };
+        emit(w, ev);
+    }
+}
+
+static struct str models_text(struct writer *w, uint64_t bits)
+{
+    const struct names *names = &w->c->cluster.models;
+    const char *text = "";
+    for (uint32_t m = 0; m < names->n; m++)
+        if (bits & (UINT64_C(1) << m))
+            text = arena_printf(&w->arena, "%s%s%s", text, *text ? "|" : "", names_get(names, m));
+    return str_of(text);
+}
+
+static void emit_submit(struct writer *w, const struct job *j)
+{
+    const struct share *leaf = &w->c->shares.at[j->leaf];
+    struct event ev = { .t_ms = j->submit_ms, .kind = EVENT_SUBMIT };
+    ev.submit = (struct event_submit){ .id = { j->id },
+                                       .tenant = str_of(w->c->shares.at[leaf->parent].name),
+                                       .user = str_of(leaf->name),
+                                       .request = w->c->shapes.at[j->shape].request,
+                                       .priority = (enum priority)j->priority,
+                                       .held = j->state == JOB_HELD,
+                                       .known = true };
+    ev.submit.models = models_text(w, ev.submit.request.models);
+    ev.submit.request.models = 0;
+    if (j->state == JOB_FROZEN || j->state == JOB_THAWING)
+        ev.submit.frozen = j->state == JOB_THAWING || j->awake ? 2 : 1;
+    emit(w, ev);
+}
+
+/* How a job that holds its slots comes to its state after it was placed. */
+static void emit_steps(struct writer *w, const struct job *j)
+{
+    static const struct {
+        enum job_state state;
+        int n;
+        enum job_event step[3];
+    } ways[] = {
+        { JOB_RUNNING, 1, { JOB_EV_STARTED } },
+        { JOB_FREEZING, 2, { JOB_EV_STARTED, JOB_EV_FREEZE } },
+        { JOB_PAUSED, 3, { JOB_EV_STARTED, JOB_EV_FREEZE, JOB_EV_PAUSED } },
+        { JOB_STOPPING, 1, { JOB_EV_CANCEL } },
+    };
+    struct event ev = { .t_ms = w->c->now_ms, .kind = EVENT_PLACE };
+    ev.place = (struct event_place){ .id = { j->id }, .slots = j->held->slot, .n = j->held->n };
+    emit(w, ev);
+    for (size_t i = 0; i < ARRAY_LEN(ways); i++)
+        for (int k = 0; ways[i].state == j->state && k < ways[i].n; k++) {
+            ev = (struct event){ .t_ms = w->c->now_ms, .kind = EVENT_JOB };
+            ev.job = (struct event_job){ { j->id }, ways[i].step[k] };
+            emit(w, ev);
+        }
+}
+
+static int by_id(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static void emit_jobs(struct writer *w)
+{
+    const struct queue *q = &w->c->queue;
+    uint64_t *id = xcalloc(q->jobs + 1, sizeof *id);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < q->jobs; i++)
+        if (queue_find(q, q->job[i].id) == i)
+            id[n++] = q->job[i].id;
+    qsort(id, n, sizeof *id, by_id);
+    for (uint32_t i = 0; i < n; i++) {
+        arena_reset(&w->arena);
+        emit_submit(w, &q->job[queue_find(q, id[i])]);
+    }
+    for (uint32_t i = 0; i < n; i++)
+        if (q->job[queue_find(q, id[i])].held)
+            emit_steps(w, &q->job[queue_find(q, id[i])]);
+    free(id);
+}
+
+static void emit_past(struct writer *w)
+{
+    const struct shares *s = &w->c->shares;
+    for (uint32_t i = 0; i < s->n; i++) {
+        struct event ev = { .t_ms = w->c->now_ms, .kind = EVENT_PAST };
+        const struct share *sh = &s->at[i];
+        ev.past = (struct event_past){ .past_cost_ms = share_past_cost_ms(s, i, w->c->now_ms),
+                                       .job_milli = sh->job_milli };
+        if (sh->is_user)
+            ev.past.user = str_of(sh->name);
+        if (i != SHARE_ROOT)
+            ev.past.tenant = str_of(sh->is_user ? s->at[sh->parent].name : sh->name);
+        if (ev.past.past_cost_ms || ev.past.job_milli)
+            emit(w, ev);
+    }
+}
+
+static void emit_demand(struct writer *w)
+{
+    const struct demand *d = &w->c->demand;
+    for (uint32_t i = 0; i < d->kinds; i++) {
+        const struct demand_kind *k = &d->kind[i];
+        struct event ev = { .t_ms = w->c->now_ms, .kind = EVENT_DEMAND };
+        arena_reset(&w->arena);
+        ev.demand = (struct event_demand){ .models = models_text(w, k->models),
+                                           .cpu_milli = k->cpu_milli,
+                                           .mem_mib = k->mem_mib,
+                                           .gpus = k->gpus,
+                                           .milli = k->milli,
+                                           .count = k->count };
+        emit(w, ev);
+    }
+}
+
+void core_snapshot(const struct core *c, core_emit_fn *fn, void *ctx)
+{
+    struct writer w = { .c = c, .fn = fn, .ctx = ctx };
+    emit_policy(&w);
+    emit_shares(&w);
+    emit_nodes(&w);
+    emit_jobs(&w); /* with the times they came; all that follows is now */
+    emit_demand(&w);
+    emit_past(&w);
+    arena_free(&w.arena);
+}

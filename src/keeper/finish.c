@@ -1,0 +1,230 @@
+/* finish - the way from a program's end to its result: nothing of it is left when it is told. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "keeper/life.h"
+#include "keeper/tell.h"
+#include "sys/failpoint.h"
+#include "sys/file.h"
+#include "sys/process.h"
+
+#define LINGER_MS 2000    /* how long crun may take to clear up after itself */
+#define WAIT_MAX_MS 200u  /* between two looks */
+#define SILENT_TRIES 100u /* then a line in the log, once */
+#define OUT_LOG_MAX 65536u
+#define REMOVE_TRIES 20
+#define REMOVE_WAIT_NS 500000
+
+/* crun's own record, when it was killed before it could remove it. */
+static void clear_runtime(struct task *t)
+{
+    char path[LIFE_PATH_MAX];
+    struct stat st;
+    struct err e = { 0 };
+    snprintf(path, sizeof path, "%s/crun/%s", t->env->run, t->name);
+    if (lstat(path, &st) < 0)
+        return;
+    const char *argv[] = { t->env->crun, "--root", NULL, "delete", "-f", t->name, NULL };
+    char root[LIFE_PATH_MAX];
+    snprintf(root, sizeof root, "%s/crun", t->env->run);
+    argv[2] = root;
+    AUTO(buf_free) struct buf out = { 0 };
+    struct process_exit how = { 0 };
+    /* Its processes are gone: this only removes files, in some milliseconds. */
+    if (process_capture(argv, 4096, 10000, &out, &how, &e) < 0 || how.code || how.signal)
+        log_event(t->env->log, LOG_WARN_, "task.crun_delete", "task=%s code=%d why=%s", t->name,
+                  how.code, e.msg);
+    if (lstat(path, &st) == 0 && tree_remove(path, &e) < 0)
+        log_event(t->env->log, LOG_WARN_, "task.crun_state", "task=%s why=%s", t->name, e.msg);
+}
+
+static void clear_step(struct task *t, int rc, const struct err *e)
+{
+    if (rc < 0)
+        log_event(t->env->log, LOG_WARN_, "task.left", "task=%s why=%s", t->name, e->msg);
+}
+
+void finish_clear(struct task *t)
+{
+    char path[LIFE_PATH_MAX + 16];
+    struct err e = { 0 };
+    bool removed = false;
+    for (int i = 0; i < REMOVE_TRIES && !removed; i++) {
+        removed = cgroup_remove(t->env->cgroups, t->name);
+        if (!removed) /* the kernel may still be busy with the last that left */
+            nanosleep(&(struct timespec){ .tv_nsec = REMOVE_WAIT_NS }, NULL);
+    }
+    if (!removed)
+        log_event(t->env->log, LOG_WARN_, "task.cgroup_left", "task=%s", t->name);
+    fail_point("keeper.after_cgroup_remove");
+    if (t->env->mode != KEEPER_MODE_PLAIN)
+        clear_runtime(t);
+    snprintf(path, sizeof path, "%s/rootfs", t->run);
+    if (t->env->mode == KEEPER_MODE_ROOT)
+        clear_step(t, image_unmount(path, &e), &e);
+    if (t->env->scratch)
+        clear_step(t, scratch_remove(t->env->scratch, t->name, &e), &e);
+    fail_point("keeper.after_scratch_remove");
+    if (t->netns[0] && t->env->net)
+        net_give_back(t->env->net, t->netns);
+    t->netns[0] = '\0';
+    fail_point("keeper.after_net_give_back");
+    clear_step(t, tree_remove(t->run, &e), &e);
+}
+
+/* --- what it was --- */
+
+/* The last words of crun or of the supervisor, when nothing else says why. */
+static void read_reason(struct task *t, struct err *e)
+{
+    char path[LIFE_PATH_MAX + 16];
+    AUTO(buf_free) struct buf text = { 0 };
+    struct err unread;
+    snprintf(path, sizeof path, "%s/out.log", t->run);
+    if (file_read(path, OUT_LOG_MAX, &text, &unread) < 0)
+        text.n = 0;
+    struct str all = str_trim(buf_str(&text)), line, last = { 0 };
+    while (str_next_line(&all, &line))
+        last = str_trim(line).n ? str_trim(line) : last;
+    if (last.n)
+        err_set(e, ERR_UNAVAILABLE, "the job could not be started: %.*s",
+                (int)MIN(last.n, (size_t)250), last.p);
+    else
+        err_set(e, ERR_UNAVAILABLE, "the job could not be started: its supervisor ended at once");
+}
+
+static void decide(struct task *t, const struct task_status *st, struct task_result *r)
+{
+    struct cgroup_usage u;
+    cgroup_usage(t->env->cgroups, t->name, &u);
+    bool known = st->ended_ms || t->exit_seen;
+    *r = (struct task_result){
+        .code = st->ended_ms ? st->code : t->exit.code,
+        .signal = st->ended_ms ? st->signal : t->exit.signal,
+        .t_ms = st->ended_ms ? st->ended_ms : life_now(t),
+        .cpu_ms = u.cpu_ms,
+        .mem_peak_mib = u.mem_peak_mib,
+    };
+    if (!known)
+        r->signal = SIGKILL;
+    bool well = r->code == 0 && r->signal == 0;
+    bool full = !well && t->env->scratch && scratch_full(t->env->scratch, t->name);
+    r->why = t->notes.stopping    ? t->notes.why
+           : u.oom_kills && !well ? END_MEMORY
+           : !known               ? END_LOST
+           : full                 ? END_DISK
+                                  : END_EXITED;
+}
+
+static void tell_end(struct task *t)
+{
+    struct err e;
+    AUTO(buf_free) struct buf text = BUF(RESULT_MAX);
+    struct task_record rec;
+    task_record_read(t->dir, &rec);
+    decide(t, &rec.status, &t->result);
+    task_result_write(&t->result, &text);
+    fail_point("keeper.before_result");
+    if (task_file_put(t->dir, "result.json", buf_str(&text), &e) < 0)
+        log_event(t->env->log, LOG_ERROR_, "task.result_lost", "task=%s why=%s", t->name, e.msg);
+    fail_point("keeper.after_result");
+    finish_clear(t);
+    fail_point("keeper.before_ended");
+    t->state = TASK_ENDED;
+    log_event(t->env->log, LOG_INFO_, "task.ended", "task=%s code=%d signal=%d why=%s cpu_ms=%llu",
+              t->name, t->result.code, t->result.signal, end_name(t->result.why),
+              (unsigned long long)t->result.cpu_ms);
+    tell_ended(t->env, t->name, &t->result);
+}
+
+/* Nothing of the user's ran: it is as if it had never been asked for. */
+static void tell_failure(struct task *t)
+{
+    struct err e;
+    if (t->failed.code == ERR_NONE)
+        read_reason(t, &t->failed);
+    finish_clear(t);
+    fail_point("keeper.before_failed");
+    if (tree_remove(t->dir, &e) < 0)
+        log_event(t->env->log, LOG_WARN_, "task.left", "task=%s why=%s", t->name, e.msg);
+    t->state = TASK_GONE;
+    log_event(t->env->log, LOG_INFO_, "task.failed", "task=%s why=%s", t->name, t->failed.msg);
+    tell_failed(t->env, t->name, &t->failed);
+}
+
+static void conclude(struct task *t)
+{
+    struct task_record rec;
+    task_record_read(t->dir, &rec);
+    bool begun = t->started_ms || rec.status.started_ms;
+    loop_timer_clear(t->timer);
+    watch_close(t);
+    t->oom_watch = loop_unwatch(t->oom_watch);
+    file_close_p(&t->oom_fd);
+    /* One that was told to stop before it began has ended: nobody is to start it again. */
+    if (begun || t->notes.stopping)
+        tell_end(t);
+    else
+        tell_failure(t);
+    life_slot_done(t);
+    if (t->state == TASK_GONE)
+        t->env->gone(t->env->ctx, t);
+}
+
+/* --- waiting until all its processes are gone --- */
+
+static bool is_empty(struct task *t)
+{
+    if (t->net_wanted || t->child.pid)
+        return false;
+    if (cgroups_kind(t->env->cgroups) != CGROUPS_NONE)
+        return cgroup_pids(t->env->cgroups, t->name, NULL, 0) == 0;
+    struct task_record rec; /* without a control group the lock tells */
+    task_record_read(t->dir, &rec);
+    return rec.found != FOUND_ALIVE;
+}
+
+void finish_step(struct task *t)
+{
+    if (is_empty(t)) {
+        conclude(t);
+        return;
+    }
+    if (life_now(t) - t->end_since_ms >= LINGER_MS)
+        life_kill(t);
+    t->tries++;
+    if (t->tries == SILENT_TRIES)
+        log_event(t->env->log, LOG_WARN_, "task.lingers", "task=%s", t->name);
+    unsigned wait_ms = 1u << MIN(t->tries, 10u);
+    loop_timer_set(t->timer, MIN(wait_ms, WAIT_MAX_MS), 0);
+}
+
+void finish_begin(struct task *t)
+{
+    if (t->state == TASK_ENDING || t->state == TASK_ENDED || t->state == TASK_GONE)
+        return;
+    fail_point("keeper.program_over");
+    t->state = TASK_ENDING;
+    t->end_since_ms = life_now(t);
+    t->tries = 0;
+    /* A frozen process cannot even die. */
+    struct err e;
+    if (t->notes.paused && cgroup_freeze(t->env->cgroups, t->name, false, &e) < 0)
+        log_event(t->env->log, LOG_WARN_, "task.thaw", "task=%s why=%s", t->name, e.msg);
+    finish_step(t);
+}
+
+void finish_failed(struct task *t, const struct err *e)
+{
+    t->failed = *e;
+    launch_cancel(t);
+    if (t->child.pid) { /* it must not begin any more */
+        t->killed = true;
+        life_kill(t);
+    }
+    finish_begin(t);
+}

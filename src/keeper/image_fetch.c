@@ -1,0 +1,426 @@
+#include "keeper/image_fetch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/parse.h"
+#include "sys/clock.h"
+#include "sys/file.h"
+
+#define LOOK_MS 500
+#define TAG "image" /* inside a layout of ours */
+
+struct image_fetch {
+    const struct image_tools *tools;
+    struct image_ref ref;
+    struct buf label; /* the reference, for people */
+    struct image_fetch_calls calls;
+    int source;
+    unsigned number;
+    const struct step *step;
+    struct tool *tool;
+    struct loop_watch *look;
+    int64_t began_ms;
+    uint64_t written; /* by the step at work */
+    bool too_large;
+    struct arena arena;
+    struct image_manifest manifest;
+    char digest[IMAGE_DIGEST];
+    char layout[IMAGE_PATH_MAX], part[IMAGE_PATH_MAX];
+};
+
+/* argv is built into `argv` (its texts live in f->arena). */
+struct step {
+    const char *text; /* what people are told */
+    void (*build)(struct image_fetch *f, const char **argv);
+    int (*check)(struct image_fetch *f, struct err *e); /* after it succeeded */
+    void (*explain)(const struct image_fetch *f, struct str complaint, struct err *e);
+};
+
+static int64_t mono_ms(void)
+{
+    return clock_mono_ns() / 1000000;
+}
+
+static int too_large(const struct image_fetch *f, struct err *e)
+{
+    char text[32];
+    err_set(e, ERR_TOO_LARGE, "image '%s' is larger than %s", f->label.p,
+            format_size(f->tools->max_bytes, text));
+    return err_hint(e, "use a smaller one; an administrator can raise the limit");
+}
+
+/* ---- copying ---- */
+
+static void build_copy(struct image_fetch *f, const char **argv)
+{
+    const struct image_tools *t = f->tools;
+    char tmp[IMAGE_PATH_MAX];
+    const char *from = f->label.p;
+    if (f->source >= 0) {
+        static const char *const kinds[] = {
+#define X(id, name, lead) name,
+            IMAGE_KINDS(X)
+#undef X
+        };
+        from = arena_printf(&f->arena, "%s:/proc/self/fd/0%s%s", kinds[f->ref.kind],
+                            f->ref.tag[0] ? ":" : "", f->ref.tag);
+    }
+    *argv++ = t->skopeo;
+    /* Which signatures to ask for is the administrator's choice; without one there is none. */
+    if (access("/etc/containers/policy.json", F_OK) < 0)
+        *argv++ = "--insecure-policy";
+    *argv++ = "--override-os=linux";
+    *argv++ = "--tmpdir";
+    *argv++ = arena_printf(&f->arena, "%s", image_disk_path(t->disk, "tmp", "", "", tmp));
+    *argv++ = "copy";
+    if (t->authfile[0]) {
+        *argv++ = "--src-authfile";
+        *argv++ = t->authfile;
+    }
+    *argv++ = from;
+    *argv++ = arena_printf(&f->arena, "oci:%s:" TAG, f->layout);
+    *argv = NULL;
+}
+
+static const struct complaint {
+    const char *sign;
+    enum err_code code;
+    const char *means; /* with the image and the registry or path in it */
+    const char *hint;
+} complaints[] = {
+    { "no space left on device", ERR_UNAVAILABLE, "no disk space for image '%s' from %s",
+      "make room under the state folder, or let old images go" },
+    { "no such host", ERR_UNAVAILABLE, "image '%s': cannot find %s on the network",
+      "check this machine's network, DNS and proxy, or use a file: docker-archive:/image.tar" },
+    { "connection refused", ERR_UNAVAILABLE, "image '%s': %s refuses connections",
+      "check its address and this machine's proxy, or use a file: docker-archive:/image.tar" },
+    { "timeout", ERR_UNAVAILABLE, "image '%s': %s does not answer",
+      "check this machine's network and proxy, or use a file: docker-archive:/image.tar" },
+    { "unreachable", ERR_UNAVAILABLE, "image '%s': there is no way to %s",
+      "check this machine's network, or use a file: docker-archive:/image.tar" },
+    { "no route to host", ERR_UNAVAILABLE, "image '%s': there is no way to %s",
+      "check this machine's network, or use a file: docker-archive:/image.tar" },
+    { "x509", ERR_UNAVAILABLE, "image '%s': the certificate of %s is not trusted here",
+      "ask an administrator to install the registry's certificate authority" },
+    { "manifest unknown", ERR_NOT_FOUND, "there is no image '%s' at %s", "check its name and tag" },
+    { "name unknown", ERR_NOT_FOUND, "there is no image '%s' at %s", "check its name" },
+    { "not found", ERR_NOT_FOUND, "there is no image '%s' at %s", "check its name and tag" },
+    { "no descriptor found", ERR_NOT_FOUND, "there is no image '%s' in %s", "check its tag" },
+    { "no image found", ERR_NOT_FOUND, "there is no image '%s' in %s", "check its tag" },
+    { "not found in", ERR_NOT_FOUND, "there is no image '%s' in %s", "check its tag" },
+    { "unauthorized", ERR_DENIED, "image '%s' needs a password at %s, or is not there",
+      "check its name; an administrator can add passwords for registries" },
+    { "denied", ERR_DENIED, "image '%s' needs a password at %s, or is not there",
+      "check its name; an administrator can add passwords for registries" },
+    { "manifest.json", ERR_INVALID, "image '%s': %s is not an archive of an image",
+      "make one with: docker save -o image.tar NAME" },
+    { "invalid tar header", ERR_INVALID, "image '%s': %s is not an archive of an image",
+      "make one with: docker save -o image.tar NAME" },
+};
+
+/* The formats are all in the table above: two strings each. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+static void explain_copy(const struct image_fetch *f, struct str said, struct err *e)
+{
+    char where[600];
+    bool remote = f->ref.kind == IMAGE_DOCKER;
+    snprintf(where, sizeof where, "%s'%s'", remote ? "the registry " : "",
+             remote ? f->ref.registry : f->ref.name);
+    for (size_t i = 0; i < ARRAY_LEN(complaints); i++) {
+        const struct complaint *c = &complaints[i];
+        if (said.n < strlen(c->sign) || !memmem(said.p, said.n, c->sign, strlen(c->sign)))
+            continue;
+        err_set(e, c->code, c->means, f->label.p, where);
+        err_hint(e, "%s", c->hint);
+        return;
+    }
+    err_set(e, ERR_UNAVAILABLE, "cannot fetch image '%s': %.*s", f->label.p,
+            (int)MIN(said.n, (size_t)200), said.p);
+}
+#pragma GCC diagnostic pop
+
+static int read_blob(const struct image_fetch *f, const char *digest, struct buf *out,
+                     struct err *e)
+{
+    char path[IMAGE_PATH_MAX];
+    image_disk_path(f->tools->disk, "blobs/sha256", digest, "", path);
+    return file_read(path, IMAGE_JSON_MAX, out, e);
+}
+
+static int keep_text(const struct image_fetch *f, const char *name, struct str text, struct err *e)
+{
+    char path[IMAGE_PATH_MAX + 32];
+    snprintf(path, sizeof path, "%s/%s", f->part, name);
+    AUTO(file_close_p) int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (fd < 0 || write(fd, text.p, text.n) != (ssize_t)text.n)
+        return err_set(e, ERR_UNAVAILABLE, "cannot write '%s': %s", path, strerror(errno));
+    return 0;
+}
+
+/* Everything that was fetched is checked before any of it is unpacked. */
+static int check_copy(struct image_fetch *f, struct err *e)
+{
+    char path[IMAGE_PATH_MAX + 32];
+    AUTO(buf_free) struct buf index = BUF(IMAGE_JSON_MAX);
+    AUTO(buf_free) struct buf manifest = BUF(IMAGE_JSON_MAX);
+    AUTO(buf_free) struct buf config = BUF(IMAGE_JSON_MAX);
+    struct image_run run;
+    snprintf(path, sizeof path, "%s/index.json", f->layout);
+    if (file_read(path, IMAGE_JSON_MAX, &index, e) < 0 ||
+        image_index_parse(buf_str(&index), f->digest, e) < 0 ||
+        read_blob(f, f->digest, &manifest, e) < 0 ||
+        image_manifest_parse(buf_str(&manifest), &f->arena, &f->manifest, e) < 0 ||
+        read_blob(f, f->manifest.config, &config, e) < 0 ||
+        image_run_parse(buf_str(&config), &f->arena, &run, e) < 0)
+        return -1;
+    if (f->manifest.layer_bytes > f->tools->max_bytes)
+        return too_large(f, e);
+    if (image_disk_has(f->tools->disk, f->digest))
+        return 0;
+    char name[96];
+    snprintf(name, sizeof name, "%s.%u", f->digest, f->number);
+    image_disk_path(f->tools->disk, "rootfs", name, ".part", f->part);
+    if (mkdir(f->part, 0700) < 0)
+        return err_set(e, ERR_UNAVAILABLE, "cannot make '%s': %s", f->part, strerror(errno));
+    if (keep_text(f, "config.json", buf_str(&config), e) < 0)
+        return -1;
+    return keep_text(f, "manifest.json", buf_str(&manifest), e);
+}
+
+/* ---- unpacking ---- */
+
+static void build_unpack(struct image_fetch *f, const char **argv)
+{
+    *argv++ = f->tools->umoci;
+    *argv++ = "raw";
+    *argv++ = "unpack";
+    *argv++ = "--image";
+    *argv++ = arena_printf(&f->arena, "%s:" TAG, f->layout);
+    *argv++ = arena_printf(&f->arena, "%s/root", f->part);
+    *argv = NULL;
+}
+
+static int check_unpack(struct image_fetch *f, struct err *e)
+{
+    (void)f, (void)e;
+    return 0;
+}
+
+static void explain_unpack(const struct image_fetch *f, struct str said, struct err *e)
+{
+    if (said.n && memmem(said.p, said.n, "no space left", 13)) {
+        err_set(e, ERR_UNAVAILABLE, "no disk space to unpack image '%s'", f->label.p);
+        err_hint(e, "make room under the state folder, or let old images go");
+        return;
+    }
+    err_set(e, ERR_UNAVAILABLE, "cannot unpack image '%s': %.*s", f->label.p,
+            (int)MIN(said.n, (size_t)200), said.p);
+}
+
+/* ---- to the disk, then into use ---- */
+
+static void build_sync(struct image_fetch *f, const char **argv)
+{
+    *argv++ = "/bin/sh";
+    *argv++ = "-c";
+    *argv++ = "du -s -B1 \"$1/root\" >\"$1/used\" && exec sync -f \"$1\"";
+    *argv++ = "sh";
+    *argv++ = f->part;
+    *argv = NULL;
+}
+
+static int check_sync(struct image_fetch *f, struct err *e)
+{
+    char path[IMAGE_PATH_MAX + 16];
+    snprintf(path, sizeof path, "%s/used", f->part);
+    if (image_disk_bytes(path) > f->tools->max_bytes)
+        return too_large(f, e);
+    image_disk_path(f->tools->disk, "rootfs", f->digest, "", path);
+    if (rename(f->part, path) == 0 || errno == EEXIST || errno == ENOTEMPTY)
+        return 0; /* there already: another fetch was faster, and ours is thrown away */
+    return err_set(e, ERR_UNAVAILABLE, "cannot make '%s': %s", path, strerror(errno));
+}
+
+static void explain_sync(const struct image_fetch *f, struct str said, struct err *e)
+{
+    err_set(e, ERR_UNAVAILABLE, "cannot write image '%s' to the disk: %.*s", f->label.p,
+            (int)MIN(said.n, (size_t)200), said.p);
+}
+
+static const struct step steps[] = {
+    { "fetching", build_copy, check_copy, explain_copy },
+    { "unpacking", build_unpack, check_unpack, explain_unpack },
+    { "writing to disk", build_sync, check_sync, explain_sync },
+};
+
+/* ---- running them ---- */
+
+static struct image_fetch *fetch_free(struct image_fetch *f)
+{
+    tool_stop(f->tool);
+    if (f->layout[0])
+        image_disk_throw(f->tools->disk, f->layout);
+    if (f->part[0])
+        image_disk_throw(f->tools->disk, f->part);
+    loop_unwatch(f->look);
+    file_close_p(&f->source);
+    buf_free(&f->label);
+    arena_free(&f->arena);
+    free(f);
+    return NULL;
+}
+
+struct image_fetch *image_fetch_stop(struct image_fetch *f)
+{
+    return f ? fetch_free(f) : NULL;
+}
+
+static void finish(struct image_fetch *f, const struct err *e)
+{
+    struct image_fetch_calls calls = f->calls;
+    char digest[IMAGE_DIGEST];
+    memcpy(digest, f->digest, sizeof digest);
+    fetch_free(f);
+    calls.done(calls.ctx, e ? NULL : digest, e);
+}
+
+static void on_step_end(void *ctx, const struct tool_result *r);
+
+/* skopeo keeps its passwords and settings by these; everything else of ours is none of its
+ * business. */
+static const char *const passed_on[] = { "HTTP_PROXY",  "HTTPS_PROXY", "NO_PROXY",     "http_proxy",
+                                         "https_proxy", "no_proxy",    "SSL_CERT_FILE" };
+
+static int run_step(struct image_fetch *f, struct err *e)
+{
+    const char *argv[24], *env[ARRAY_LEN(passed_on) + 4];
+    size_t n = 0;
+    env[n++] = "PATH=/usr/sbin:/usr/bin:/sbin:/bin";
+    env[n++] = arena_printf(&f->arena, "HOME=%s/tmp", f->tools->disk->dir);
+    env[n++] = arena_printf(&f->arena, "TMPDIR=%s/tmp", f->tools->disk->dir);
+    for (size_t i = 0; i < ARRAY_LEN(passed_on); i++) {
+        const char *v = getenv(passed_on[i]);
+        if (v && strlen(v) < 4096)
+            env[n++] = arena_printf(&f->arena, "%s=%s", passed_on[i], v);
+    }
+    env[n] = NULL;
+    f->step->build(f, argv);
+    f->written = 0;
+    int64_t left_ms = f->began_ms + (int64_t)f->tools->timeout_ms - mono_ms();
+    struct tool_spec spec = { .argv = argv,
+                              .env = env,
+                              .in_fd = f->source >= 0 ? f->source : PROCESS_NO_FD,
+                              .timeout_ms = (uint64_t)MAX(left_ms, (int64_t)1) };
+    f->tool = tool_run(f->tools->loop, &spec, on_step_end, f, e);
+    if (!f->tool)
+        return -1;
+    loop_timer_set(f->look, 0, LOOK_MS); /* at once: somebody waits for a sign */
+    return 0;
+}
+
+/* What the child has read and written so far, as the kernel counts it. */
+static void on_look(void *ctx)
+{
+    struct image_fetch *f = ctx;
+    char path[64];
+    AUTO(buf_free) struct buf text = BUF(1024);
+    struct err ignored;
+    struct str rest, word = { "", 0 };
+    uint64_t number[2] = { 0 }; /* rchar and wchar come first */
+    if (!f->tool)
+        return;
+    snprintf(path, sizeof path, "/proc/%d/io", tool_pid(f->tool));
+    if (file_read(path, 1024, &text, &ignored) < 0)
+        return;
+    rest = buf_str(&text);
+    for (size_t i = 0; i < ARRAY_LEN(number); i++)
+        if (!str_next_word(&rest, &word) || !str_next_word(&rest, &word) ||
+            parse_u64(word, UINT64_MAX, &number[i], &ignored) < 0)
+            return;
+    f->written = number[1];
+    f->too_large = f->written > f->tools->max_bytes;
+    if (f->too_large)
+        tool_kill(f->tool);
+    bool unpacking = f->step == &steps[1];
+    f->calls.progress(f->calls.ctx, f->step->text, unpacking ? number[0] : f->written,
+                      unpacking ? f->manifest.layer_bytes : 0);
+}
+
+static void explain_end(const struct image_fetch *f, const struct tool_result *r, struct err *e)
+{
+    char text[32];
+    if (f->too_large) {
+        too_large(f, e);
+        return;
+    }
+    if (r->late) {
+        err_set(e, ERR_UNAVAILABLE, "%s image '%s' took longer than %s and was stopped",
+                f->step->text, f->label.p, format_duration_ms((int64_t)f->tools->timeout_ms, text));
+        return;
+    }
+    f->step->explain(f, image_complaint(r->err.n ? r->err : r->out), e);
+}
+
+static void on_step_end(void *ctx, const struct tool_result *r)
+{
+    struct image_fetch *f = ctx;
+    struct err e = { 0 };
+    f->tool = NULL;
+    loop_timer_clear(f->look);
+    if (r->how.code || r->how.signal) {
+        explain_end(f, r, &e);
+        finish(f, &e);
+        return;
+    }
+    if (f->step->check(f, &e) < 0) {
+        finish(f, &e);
+        return;
+    }
+    bool all = f->step == &steps[ARRAY_LEN(steps) - 1];
+    if (all || image_disk_has(f->tools->disk, f->digest)) {
+        finish(f, NULL);
+        return;
+    }
+    file_close_p(&f->source);
+    f->source = -1;
+    f->step++;
+    if (run_step(f, &e) < 0)
+        finish(f, &e);
+}
+
+/* A layout of its own whose blobs are those of all: no two fetches write one index. */
+static int make_layout(struct image_fetch *f, struct err *e)
+{
+    char name[32], link[IMAGE_PATH_MAX + 16];
+    snprintf(name, sizeof name, "%u", f->number);
+    image_disk_path(f->tools->disk, "layout", name, ".part", f->layout);
+    snprintf(link, sizeof link, "%s/blobs", f->layout);
+    if (mkdir(f->layout, 0700) < 0 || symlink("../../blobs", link) < 0)
+        return err_set(e, ERR_UNAVAILABLE, "cannot make '%s': %s", f->layout, strerror(errno));
+    return 0;
+}
+
+struct image_fetch *image_fetch_begin(const struct image_tools *t, const struct image_ref *ref,
+                                      int source, unsigned number,
+                                      const struct image_fetch_calls *calls, struct err *e)
+{
+    struct image_fetch *f = xcalloc(1, sizeof *f);
+    *f = (struct image_fetch){ .tools = t,
+                               .ref = *ref,
+                               .label = BUF(2048),
+                               .calls = *calls,
+                               .source = source,
+                               .number = number,
+                               .step = &steps[0],
+                               .began_ms = mono_ms() };
+    image_ref_format(ref, &f->label);
+    f->look = loop_timer(t->loop, on_look, f);
+    if (make_layout(f, e) < 0 || run_step(f, e) < 0)
+        return fetch_free(f);
+    return f;
+}

@@ -1,0 +1,306 @@
+#include "keeper/keeper.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "keeper/leftover.h"
+#include "keeper/registry.h"
+#include "keeper/server.h"
+#include "keeper/setup.h"
+#include "keeper/tell.h"
+
+#define STARTS_PER_CPU 2
+#define LEFTOVER_EVERY_MS 300000
+
+struct keeper {
+    struct env env;
+    struct setup setup;
+    struct server *server;
+    struct registry tasks;
+    unsigned starting, parallel;
+    struct task **dead; /* freed when the loop comes round */
+    size_t n_dead, cap_dead;
+    struct loop_watch *wakeup, *leftover_timer;
+    struct leftover *leftover;
+};
+
+/* --- what tasks ask of us --- */
+
+static void on_tell(void *ctx, struct str line)
+{
+    struct keeper *k = ctx;
+    if (k->server)
+        server_send(k->server, line);
+}
+
+static void on_slot_free(void *ctx)
+{
+    struct keeper *k = ctx;
+    k->starting--;
+    loop_wakeup_send(k->wakeup);
+}
+
+static void on_gone(void *ctx, struct task *t)
+{
+    struct keeper *k = ctx;
+    registry_remove(&k->tasks, t);
+    vec_grow(k->dead, k->n_dead, k->cap_dead);
+    k->dead[k->n_dead++] = t;
+    loop_wakeup_send(k->wakeup);
+}
+
+static void begin_waiting(struct keeper *k)
+{
+    while (k->starting < k->parallel) {
+        struct task *t = registry_next(&k->tasks);
+        if (!t)
+            return;
+        k->starting++;
+        task_begin(t);
+    }
+}
+
+static void on_wakeup(void *ctx)
+{
+    struct keeper *k = ctx;
+    while (k->n_dead)
+        task_free(k->dead[--k->n_dead]);
+    begin_waiting(k);
+}
+
+/* --- verbs --- */
+
+static int check_user(const struct keeper *k, const struct engine_user *u, struct err *e)
+{
+    if (k->env.mode != KEEPER_MODE_ROOT) {
+        if (u->uid == geteuid())
+            return 0;
+        err_set(e, ERR_DENIED, "without root Nightshift serves one user: %u, not %.*s (%u)",
+                (unsigned)geteuid(), STR_ARG(u->name), u->uid);
+        return err_hint(e, "run the keeper as root to serve everybody");
+    }
+    if (u->uid < k->env.min_uid)
+        return err_set(e, ERR_DENIED, "no job runs as uid %u: the least here is %u", u->uid,
+                       k->env.min_uid);
+    bool group_root = u->gid == 0;
+    for (uint32_t i = 0; i < u->n_groups; i++)
+        group_root |= u->groups[i] == 0;
+    return group_root ? err_set(e, ERR_DENIED, "no job runs with group 0") : 0;
+}
+
+static void do_start(struct keeper *k, const struct keeper_request *r, struct str line)
+{
+    struct err e;
+    struct task *t = registry_find(&k->tasks, r->task);
+    if (t) {
+        task_tell(t);
+        return;
+    }
+    int rc = check_user(k, &r->start->user, &e);
+    if (rc == 0 && registry_full(&k->tasks))
+        rc = err_set(&e, ERR_UNAVAILABLE, "this machine knows %d tasks already", REGISTRY_MAX);
+    if (rc < 0) {
+        tell_failed(&k->env, r->task, &e);
+        return;
+    }
+    t = task_new(&k->env, line, r->start);
+    if (!t)
+        return;
+    registry_add(&k->tasks, t);
+    registry_wait(&k->tasks, t);
+    begin_waiting(k);
+}
+
+static void do_sync(struct keeper *k, const struct keeper_request *r, struct str line)
+{
+    (void)r;
+    (void)line;
+    for (size_t i = 0; i < k->tasks.n; i++)
+        task_tell(k->tasks.all[i]);
+    tell_ready(&k->env);
+    leftover_look(k->leftover);
+}
+
+static void do_stop(struct keeper *k, const struct keeper_request *r, struct str line)
+{
+    struct task *t = registry_find(&k->tasks, r->task);
+    (void)line;
+    if (t)
+        task_stop(t, r->why, r->grace_ms);
+    if (t && task_state(t) == TASK_ENDED)
+        task_tell(t);
+}
+
+static void do_signal(struct keeper *k, const struct keeper_request *r, struct str line)
+{
+    struct task *t = registry_find(&k->tasks, r->task);
+    (void)line;
+    if (t)
+        task_signal(t, r->signo);
+}
+
+static void do_pause(struct keeper *k, const struct keeper_request *r, struct str line)
+{
+    struct task *t = registry_find(&k->tasks, r->task);
+    (void)line;
+    if (t)
+        task_pause(t);
+}
+
+static void do_resume(struct keeper *k, const struct keeper_request *r, struct str line)
+{
+    struct task *t = registry_find(&k->tasks, r->task);
+    (void)line;
+    if (t)
+        task_resume(t);
+}
+
+static void do_forget(struct keeper *k, const struct keeper_request *r, struct str line)
+{
+    struct task *t = registry_find(&k->tasks, r->task);
+    (void)line;
+    if (t)
+        task_forget(t, r->verb == KEEPER_DO_PURGE);
+    else
+        task_forget_files(&k->env, r->task, r->verb == KEEPER_DO_PURGE);
+}
+
+typedef void verb_fn(struct keeper *k, const struct keeper_request *r, struct str line);
+static verb_fn *const verbs[] = {
+    [KEEPER_DO_SYNC] = do_sync,     [KEEPER_DO_START] = do_start,  [KEEPER_DO_STOP] = do_stop,
+    [KEEPER_DO_SIGNAL] = do_signal, [KEEPER_DO_PAUSE] = do_pause,  [KEEPER_DO_RESUME] = do_resume,
+    [KEEPER_DO_FORGET] = do_forget, [KEEPER_DO_PURGE] = do_forget,
+};
+_Static_assert(ARRAY_LEN(verbs) == KEEPER_VERB_COUNT, "a verb was added without its function");
+
+static void on_line(void *ctx, struct str line)
+{
+    struct keeper *k = ctx;
+    AUTO(arena_free) struct arena a = { .limit = 64u << 20 };
+    struct keeper_request r;
+    struct err e = { 0 };
+    if (request_read(line, &a, &r, &e) == 0) {
+        verbs[r.verb](k, &r, line);
+        return;
+    }
+    const char *task = request_start_task(line, &a);
+    log_event(k->env.log, LOG_WARN_, "request.refused", "task=%s why=%s", task ? task : "", e.msg);
+    /* A start that cannot be read has failed; one that runs already is not harmed by it. */
+    if (task && !registry_find(&k->tasks, task))
+        tell_failed(&k->env, task, &e);
+}
+
+static void on_opened(void *ctx)
+{
+    struct keeper *k = ctx;
+    bool caps[ENGINE_CAP_COUNT];
+    setup_caps(&k->env, caps);
+    tell_hello(&k->env, caps, mode_note(k->env.mode));
+    tell_node(&k->env);
+}
+
+/* --- birth --- */
+
+static bool is_alive(void *ctx, const char *name)
+{
+    struct keeper *k = ctx;
+    const struct task *t = registry_find(&k->tasks, name);
+    return t && task_alive(t);
+}
+
+static void on_leftover_timer(void *ctx)
+{
+    struct keeper *k = ctx;
+    leftover_look(k->leftover);
+}
+
+/* Every task of an earlier keeper, then what belongs to none of them. */
+static int recover(struct keeper *k, struct err *e)
+{
+    char path[300];
+    snprintf(path, sizeof path, "%s/tasks", k->env.state);
+    DIR *d = opendir(path);
+    if (!d)
+        return err_set(e, ERR_UNAVAILABLE, "cannot read '%s'", path);
+    for (struct dirent *it; (it = readdir(d)) && !registry_full(&k->tasks);) {
+        struct task *t =
+            task_name_valid(str_of(it->d_name)) ? task_recover(&k->env, it->d_name) : NULL;
+        if (t)
+            registry_add(&k->tasks, t);
+    }
+    closedir(d);
+    if (k->env.net)
+        net_sweep(k->env.net);
+    if (k->env.scratch)
+        scratch_sweep(k->env.scratch, is_alive, k);
+    return 0;
+}
+
+static unsigned starts_at_once(uint64_t wanted)
+{
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    return wanted ? (unsigned)wanted : (unsigned)MAX(cpus, 1L) * STARTS_PER_CPU;
+}
+
+struct keeper *keeper_new(const struct keeper_config *c, struct loop *l, struct log *log,
+                          struct clock clock, struct err *e)
+{
+    struct keeper *k = xcalloc(1, sizeof *k);
+    char socket[300];
+    k->setup.lock_fd = -1;
+    k->parallel = starts_at_once(c->parallel);
+    k->env = (struct env){ .loop = l,
+                           .log = log,
+                           .clock = clock,
+                           .tell = on_tell,
+                           .slot_free = on_slot_free,
+                           .gone = on_gone,
+                           .ctx = k };
+    k->wakeup = loop_wakeup(l, on_wakeup, k);
+    if (setup_open(&k->setup, c, &k->env, e) < 0)
+        return keeper_free(k);
+    k->leftover = leftover_new(&(struct leftover_config){ .env = &k->env,
+                                                          .nvml = c->nvml,
+                                                          .group = c->cgroup,
+                                                          .end = c->end_leftovers,
+                                                          .alive = is_alive,
+                                                          .ctx = k });
+    if (recover(k, e) < 0)
+        return keeper_free(k);
+    k->leftover_timer = loop_timer(l, on_leftover_timer, k);
+    loop_timer_set(k->leftover_timer, LEFTOVER_EVERY_MS, LEFTOVER_EVERY_MS);
+    snprintf(socket, sizeof socket, "%s/keeper.sock", k->env.run);
+    struct server_config serve = { .loop = l,
+                                   .log = log,
+                                   .path = c->socket ? c->socket : socket,
+                                   .gid = k->env.gid,
+                                   .opened = on_opened,
+                                   .line = on_line,
+                                   .ctx = k };
+    k->server = server_new(&serve, e);
+    if (!k->server)
+        return keeper_free(k);
+    log_event(log, LOG_INFO_, "keeper.ready", "mode=%s cgroup=%s tasks=%zu socket=%s",
+              keeper_mode_name(k->env.mode), cgroups_kind_name(cgroups_kind(k->env.cgroups)),
+              k->tasks.n, serve.path);
+    return k;
+}
+
+struct keeper *keeper_free(struct keeper *k)
+{
+    if (!k)
+        return NULL;
+    k->server = server_free(k->server);
+    k->leftover = leftover_free(k->leftover);
+    loop_unwatch(k->leftover_timer);
+    loop_unwatch(k->wakeup);
+    for (size_t i = 0; i < k->n_dead; i++)
+        task_free(k->dead[i]);
+    free(k->dead);
+    /* Networks first: no callback may come to a task that is gone. */
+    setup_close(&k->setup, &k->env);
+    registry_clear(&k->tasks);
+    free(k);
+    return NULL;
+}

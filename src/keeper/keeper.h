@@ -1,0 +1,44 @@
+/* keeper - the privileged half of the local engine: tasks on this machine, for one daemon.
+ *
+ * One process a machine.  It owns no state that is not in files: killed at any time, the next one
+ * finds every task again, and running tasks do not notice.  It decides nothing about who may run
+ * what: it does what the daemon asks within the bounds of request.c and its own mode.
+ */
+#ifndef NS_KEEPER_KEEPER_H
+#define NS_KEEPER_KEEPER_H
+
+#include "base/err.h"
+#include "sys/clock.h"
+#include "sys/log.h"
+#include "sys/loop.h"
+
+struct keeper;
+
+/* As on the command line; main.c holds the defaults. */
+struct keeper_config {
+    const char *state, *run;
+    const char *socket; /* NULL: RUN/keeper.sock */
+    const char *init;   /* NULL: nightshift-init beside our own program */
+    const char *crun;   /* NULL: looked for */
+    const char *mode;   /* "auto", or one of wire/keeper.h */
+    const char *dev;
+    const char *cgroup_root, *cgroup; /* the file system, and our folder's name in it */
+    uint64_t min_uid;
+    const char *group;           /* whose members may connect and read logs; NULL: our own */
+    uint64_t parallel;           /* starts at once; 0: twice the processors */
+    bool end_leftovers;          /* end processes that belong to no living task */
+    const char *node_name;       /* NULL: the host name */
+    uint64_t cpu_milli, mem_mib; /* 0: what there is */
+    bool no_gpus;
+    uint64_t simulate_gpus, gpu_mem_mib; /* 0: the real ones */
+    const char *gpu_model, *nvml;
+    const char *net_range, *net_prefix, *net_table; /* NULL: net.h's */
+    bool no_network; /* tasks that want the tenant's network are refused */
+};
+
+/* Finds the tasks there are, and listens. */
+struct keeper *keeper_new(const struct keeper_config *c, struct loop *l, struct log *log,
+                          struct clock clock, struct err *e);
+struct keeper *keeper_free(struct keeper *k); /* NULL ok; returns NULL; tasks go on */
+
+#endif

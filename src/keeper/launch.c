@@ -1,0 +1,349 @@
+/* launch - the way from a request to a process: files, image, network, scratch, bundle, child. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "keeper/bundle.h"
+#include "keeper/life.h"
+#include "keeper/place.h"
+#include "keeper/tell.h"
+#include "sys/failpoint.h"
+#include "sys/file.h"
+#include "wire/joblog.h"
+
+#define START_LIMIT_MS 120000
+#define CTL_BACKLOG 64
+
+int launch_paths(struct task *t, struct err *e)
+{
+    struct sockaddr_un room;
+    int a = snprintf(t->dir, sizeof t->dir, "%s/tasks/%s", t->env->state, t->name);
+    int b = snprintf(t->run, sizeof t->run, "%s/tasks/%s", t->env->run, t->name);
+    if (a >= (int)sizeof t->dir - 64 || b + (int)sizeof "/ctl.sock" > (int)sizeof room.sun_path)
+        return err_set(e, ERR_TOO_LARGE, "the path '%s' is too long for a socket in it", t->run);
+    return 0;
+}
+
+static int make_folder(const char *path, struct err *e)
+{
+    if (mkdir(path, 0750) == 0 || errno == EEXIST)
+        return 0;
+    return err_set(e, ERR_UNAVAILABLE, "cannot make the folder '%s': %s", path, strerror(errno));
+}
+
+static int open_file(const char *dir, const char *name, int flags, struct err *e)
+{
+    char path[LIFE_PATH_MAX + 32];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | flags, 0640);
+    if (fd < 0)
+        err_set(e, ERR_UNAVAILABLE, "cannot open '%s': %s", path, strerror(errno));
+    return fd;
+}
+
+/* From the lock on, no other start of this task can get this far. */
+int launch_write(struct task *t, struct err *e)
+{
+    if (make_folder(t->dir, e) < 0)
+        return -1;
+    fail_point("keeper.before_task_json");
+    if (task_file_put(t->dir, "task.json", str_of(t->line), e) < 0)
+        return -1;
+    fail_point("keeper.after_task_json");
+    t->status_fd = open_file(t->dir, "status", O_APPEND | O_TRUNC, e);
+    if (t->status_fd < 0)
+        return -1;
+    if (!task_lock(t->status_fd))
+        return err_set(e, ERR_CONFLICT, "task %s runs already: its status is locked", t->name);
+    fail_point("keeper.after_lock");
+    free(t->line);
+    t->line = NULL;
+    return make_folder(t->run, e);
+}
+
+/* --- the child --- */
+
+static int listen_ctl(struct task *t, struct err *e)
+{
+    struct sockaddr_un at = { .sun_family = AF_UNIX };
+    snprintf(at.sun_path, sizeof at.sun_path, "%.90s/ctl.sock", t->run);
+    unlink(at.sun_path);
+    AUTO(file_close_p) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0 || bind(fd, (struct sockaddr *)&at, sizeof at) < 0 || chmod(at.sun_path, 0660) < 0 ||
+        listen(fd, CTL_BACKLOG) < 0)
+        return err_set(e, ERR_UNAVAILABLE, "cannot listen on '%s': %s", at.sun_path,
+                       strerror(errno));
+    int taken = fd;
+    fd = -1;
+    return taken;
+}
+
+/* Descriptors the child gets, closed here once it has them. */
+struct handover {
+    int fd[SPAWN_FDS], out, join[CGROUP_JOIN_MAX], n_join;
+};
+
+static void handover_clear(struct handover *h)
+{
+    for (int i = 0; i < SPAWN_FDS; i++)
+        file_close_p(&h->fd[i]);
+    for (int i = 0; i < h->n_join; i++)
+        file_close_p(&h->join[i]);
+    file_close_p(&h->out);
+}
+
+static int handover_open(struct task *t, struct handover *h, struct err *e)
+{
+    char name[16];
+    _Static_assert(SPAWN_FDS == 2 + JOBLOG_SEGMENTS, "socket, status and the log");
+    *h = (struct handover){ .out = -1 };
+    for (int i = 0; i < SPAWN_FDS; i++)
+        h->fd[i] = -1;
+    h->fd[1] = t->status_fd;
+    t->status_fd = -1;
+    if ((h->fd[0] = listen_ctl(t, e)) < 0)
+        return -1;
+    for (int i = 0; i < JOBLOG_SEGMENTS; i++) {
+        snprintf(name, sizeof name, "log.%d", i);
+        if ((h->fd[2 + i] = open_file(t->dir, name, O_TRUNC, e)) < 0)
+            return -1;
+    }
+    if ((h->out = open_file(t->run, "out.log", O_TRUNC | O_APPEND, e)) < 0)
+        return -1;
+    int n = cgroup_join_fds(t->env->cgroups, t->name, h->join, e);
+    h->n_join = MAX(n, 0);
+    return n < 0 ? -1 : 0;
+}
+
+static const char *const *runtime_argv(struct task *t)
+{
+    const struct env *v = t->env;
+    const char **argv = arena_array(&t->arena, const char *, 16);
+    size_t n = 0;
+    argv[n++] = v->crun;
+    argv[n++] = "--root";
+    argv[n++] = arena_printf(&t->arena, "%s/crun", v->run);
+    argv[n++] = "--cgroup-manager=disabled"; /* the control groups are ours */
+    argv[n++] = "run";
+    argv[n++] = arena_printf(&t->arena, "--preserve-fds=%d", SPAWN_FDS);
+    argv[n++] = "--pid-file";
+    argv[n++] = arena_printf(&t->arena, "%s/pid", t->run);
+    argv[n++] = "--bundle";
+    argv[n++] = arena_printf(&t->arena, "%s/bundle", t->run);
+    argv[n++] = t->name;
+    return argv;
+}
+
+static void want_child(struct task *t, const struct handover *h)
+{
+    static const char *const runtime_env[] = { "PATH=/usr/sbin:/usr/bin:/sbin:/bin", NULL };
+    const struct start *s = t->start;
+    struct spawn_want *w = t->spawn;
+    bool plain = t->env->mode == KEEPER_MODE_PLAIN;
+    w->argv = plain ? bundle_argv(s, t->env->init, &t->arena) : runtime_argv(t);
+    w->env = plain ? bundle_env(s, &t->arena) : runtime_env;
+    w->cwd = plain ? s->workdir : NULL;
+    w->uid = s->user.uid;
+    w->gid = s->user.gid;
+    w->groups = s->user.groups;
+    w->n_groups = s->user.n_groups;
+    w->own_mounts = t->env->mode == KEEPER_MODE_ROOT;
+    w->hide = t->env->hide;
+    w->mnt = t->env->mnt;
+    w->out_fd = h->out;
+    w->n_join = h->n_join;
+    memcpy(w->fd, h->fd, sizeof w->fd);
+    memcpy(w->join_fd, h->join, sizeof w->join_fd);
+}
+
+static void note_pid(struct task *t)
+{
+    char text[16];
+    struct err e;
+    snprintf(text, sizeof text, "%d\n", (int)t->child.pid);
+    if (task_file_put(t->run, "pid", str_of(text), &e) < 0)
+        log_event(t->env->log, LOG_WARN_, "task.pid_lost", "task=%s why=%s", t->name, e.msg);
+}
+
+static int spawn(struct task *t, struct err *e)
+{
+    AUTO(handover_clear) struct handover h;
+    if (handover_open(t, &h, e) < 0)
+        return -1;
+    want_child(t, &h);
+    fail_point("keeper.before_spawn");
+    if (spawn_child(t->spawn, &t->child, e) < 0)
+        return -1;
+    fail_point("keeper.after_spawn");
+    if (t->env->mode == KEEPER_MODE_PLAIN) /* crun writes the file otherwise */
+        note_pid(t);
+    t->state = TASK_STARTING;
+    t->start_by_ms = life_now(t) + START_LIMIT_MS;
+    watch_child(t);
+    watch_oom(t);
+    return watch_connect(t, e);
+}
+
+/* --- the steps that may take time --- */
+
+static void launch_place(struct task *t)
+{
+    struct err e = { 0 };
+    t->spawn = arena_new(&t->arena, struct spawn_want);
+    if (place_make(t, &e) < 0 || spawn(t, &e) < 0)
+        finish_failed(t, &e);
+    else
+        life_arm(t);
+}
+
+static void on_net(void *ctx, const struct net_place *place, const struct err *cause)
+{
+    struct task *t = ctx;
+    struct err e = { 0 };
+    t->net_wanted = false;
+    if (place) {
+        snprintf(t->netns, sizeof t->netns, "%s", place->path);
+        snprintf(t->address, sizeof t->address, "%s", place->address);
+    }
+    if (t->state != TASK_PREPARING) { /* it was stopped meanwhile, and waited for this */
+        finish_step(t);
+        return;
+    }
+    if (!place) {
+        finish_failed(t, cause);
+        return;
+    }
+    fail_point("keeper.after_net");
+    if (task_file_put(t->run, "netns", str_of(t->netns), &e) < 0)
+        finish_failed(t, &e);
+    else
+        launch_place(t);
+}
+
+static void launch_net(struct task *t)
+{
+    bool wanted = t->env->mode == KEEPER_MODE_ROOT && t->start->network == NETWORK_TENANT;
+    if (wanted && !t->env->net) {
+        finish_failed(t, &t->env->no_net);
+        return;
+    }
+    if (!wanted) {
+        launch_place(t);
+        return;
+    }
+    t->net_wanted = true;
+    net_take(t->env->net, str_of(t->start->tenant), on_net, t);
+}
+
+static void on_image_progress(void *ctx, struct str text, uint64_t done, uint64_t total)
+{
+    struct task *t = ctx;
+    tell_progress(t->env, t->name, &(struct tell_progress){ text, done, total });
+}
+
+static size_t count(const char *const *list)
+{
+    size_t n = 0;
+    while (list[n])
+        n++;
+    return n;
+}
+
+/* Its entry point stays; its command is for those who gave none. */
+static int take_command(struct start *s, const struct image_run *run, struct arena *a,
+                        struct err *e)
+{
+    size_t n = 0;
+    const char *const *rest = s->n_argv ? s->argv : run->cmd;
+    const char **argv = arena_array(a, const char *, count(run->entrypoint) + count(rest) + 1);
+    for (size_t i = 0; run->entrypoint[i]; i++)
+        argv[n++] = arena_printf(a, "%s", run->entrypoint[i]);
+    for (size_t i = 0; rest[i]; i++)
+        argv[n++] = arena_printf(a, "%s", rest[i]);
+    if (n == 0)
+        return err_set(e, ERR_INVALID, "image '%s' has no command of its own, and none was given",
+                       s->image);
+    s->argv = argv;
+    s->n_argv = (uint32_t)n;
+    return 0;
+}
+
+static bool is_given(const struct start *s, const char *variable)
+{
+    size_t n = strcspn(variable, "=") + 1;
+    for (size_t i = 0; i < s->n_env; i++)
+        if (strncmp(s->env[i], variable, n) == 0)
+            return true;
+    return false;
+}
+
+static void take_env(struct start *s, const struct image_run *run, struct arena *a)
+{
+    size_t n = 0;
+    const char **env = arena_array(a, const char *, count(run->env) + s->n_env + 1);
+    for (size_t i = 0; run->env[i]; i++)
+        if (strchr(run->env[i], '=') && !is_given(s, run->env[i]))
+            env[n++] = arena_printf(a, "%s", run->env[i]);
+    for (size_t i = 0; i < s->n_env; i++)
+        env[n++] = s->env[i];
+    s->env = env;
+    s->n_env = (uint32_t)n;
+}
+
+/* An image says how it likes to be run; what the user said goes before it. */
+static int take_image(struct task *t, const struct image *img, struct err *e)
+{
+    struct start *s = t->start;
+    if (take_command(s, &img->run, &t->arena, e) < 0)
+        return -1;
+    take_env(s, &img->run, &t->arena);
+    if (!s->workdir_given && img->run.workdir[0])
+        s->workdir = arena_printf(&t->arena, "%s", img->run.workdir);
+    snprintf(t->digest, sizeof t->digest, "%s", img->digest);
+    return 0;
+}
+
+static void on_image(void *ctx, const struct image *img, const struct err *cause)
+{
+    struct task *t = ctx;
+    struct err e = { 0 };
+    t->image_want = NULL;
+    if (!img)
+        finish_failed(t, cause);
+    else if (take_image(t, img, &e) < 0)
+        finish_failed(t, &e);
+    else
+        launch_net(t);
+}
+
+void launch_begin(struct task *t)
+{
+    struct err e = { 0 };
+    t->state = TASK_PREPARING;
+    if (launch_write(t, &e) < 0) {
+        finish_failed(t, &e);
+        return;
+    }
+    if (strcmp(t->start->image, "host") == 0) {
+        launch_net(t);
+        return;
+    }
+    if (!t->env->images) {
+        finish_failed(t, &t->env->no_images);
+        return;
+    }
+    t->image_want = image_rootfs(t->env->images, str_of(t->start->image), &t->start->user,
+                                 on_image_progress, on_image, t);
+}
+
+void launch_cancel(struct task *t)
+{
+    if (t->image_want)
+        image_cancel(t->image_want);
+    t->image_want = NULL;
+    file_close_p(&t->status_fd);
+}

@@ -1,0 +1,73 @@
+/* scratch - a bounded private place on disk for each task (its /tmp and /var/tmp), gone at its end.
+ *
+ * STATE/scratch/<task> holds the folders tmp and var-tmp, which are the user's; everything above
+ * them is root's, and other accounts cannot enter.  What bounds it is the first of these that works
+ * here and suits the size: a project quota of the file system, a tmpfs (small ones; its pages count
+ * as the memory of the task that writes them), an ext4 file on a loop device; else nothing does, and
+ * scratch_bounded says so.  Whoever mounts it into a task does so with nosuid and nodev.
+ *
+ * The owner of a file may move it to another project, so with project quotas a task's seccomp filter
+ * must refuse the ioctls FS_IOC_FSSETXATTR and FS_IOC_SETFLAGS.
+ *
+ * All state is in the file system: scratch_sweep finds what a killed keeper left.
+ */
+#ifndef NS_KEEPER_SCRATCH_H
+#define NS_KEEPER_SCRATCH_H
+
+#include "base/err.h"
+#include "sys/log.h"
+#include "sys/loop.h"
+
+struct scratch;
+
+#define SCRATCH_KINDS(X)                                                                           \
+    X(PROJECT, "project", "a project quota of the file system")                                    \
+    X(TMPFS, "tmpfs", "a tmpfs, counted as memory of the task")                                    \
+    X(LOOP, "loop", "an ext4 file on a loop device")                                               \
+    X(PLAIN, "plain", "a plain folder that nothing bounds")
+enum scratch_kind {
+#define X(id, name, help) SCRATCH_##id,
+    SCRATCH_KINDS(X)
+#undef X
+    SCRATCH_KIND_COUNT
+};
+const char *scratch_kind_name(enum scratch_kind k);
+const char *scratch_kind_help(enum scratch_kind k);
+
+struct scratch_config {
+    struct loop *loop;
+    struct log *log;        /* NULL ok; hears once what was chosen */
+    const char *dir;        /* STATE/scratch */
+    uint64_t tmpfs_max_mib; /* 0: 256 */
+    unsigned without; /* bits of kinds not to use: 1u << SCRATCH_LOOP; PLAIN is always there */
+};
+
+/* Tries what works here; takes some milliseconds. */
+struct scratch *scratch_new(const struct scratch_config *c, struct err *e);
+struct scratch *scratch_free(struct scratch *s); /* NULL ok; the folders stay */
+void scratch_free_p(struct scratch **s);
+
+enum scratch_kind scratch_choose(const struct scratch *s, uint64_t mib); /* for that size */
+bool scratch_bounded(const struct scratch *s); /* every size is: capability "quota" */
+
+#define SCRATCH_PATH_MAX 256
+
+struct scratch_want {
+    const char *task; /* a plain name: "17.1.0" */
+    uint64_t mib;     /* > 0 */
+    uint32_t uid, gid;
+};
+
+/* Idempotent: what is there already is kept as it is. */
+int scratch_make(struct scratch *s, const struct scratch_want *w,
+                 char out_path[static SCRATCH_PATH_MAX], struct err *e) MUST_USE;
+
+/* Idempotent.  Gone from its name at once; large ones are deleted in the background. */
+int scratch_remove(struct scratch *s, const char *task, struct err *e) MUST_USE;
+
+bool scratch_full(const struct scratch *s, const char *task); /* has it no room left now? */
+
+/* Removes every scratch whose task `alive` does not know. */
+void scratch_sweep(struct scratch *s, bool (*alive)(void *ctx, const char *task), void *ctx);
+
+#endif

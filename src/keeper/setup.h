@@ -1,0 +1,27 @@
+/* setup - the machine's side of a keeper (env.h), found or made once at its start.
+ *
+ * Folders, the lock that keeps a second keeper out, mode, control groups, scratch, images, networks,
+ * GPUs.  What jobs cannot do without fails here, with a way out; what some jobs want is left out
+ * and the reason kept for them.
+ */
+#ifndef NS_KEEPER_SETUP_H
+#define NS_KEEPER_SETUP_H
+
+#include "keeper/env.h"
+#include "keeper/keeper.h"
+#include "keeper/mode.h"
+
+struct setup {
+    int lock_fd; /* -1: not taken */
+    char state[256], run[256], init[MODE_PATH_MAX], crun[MODE_PATH_MAX], hide[300];
+    char mnt[300], skeleton[320];
+};
+
+/* Fills in *env but for loop, log, clock and the callbacks, which are there already. */
+int setup_open(struct setup *s, const struct keeper_config *c, struct env *env, struct err *e)
+    MUST_USE;
+void setup_close(struct setup *s, struct env *env); /* half-opened ones too */
+
+void setup_caps(const struct env *env, bool out[ENGINE_CAP_COUNT]);
+
+#endif

@@ -1,0 +1,162 @@
+#include "keeper/tool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "sys/file.h"
+
+struct tool {
+    struct loop *loop;
+    struct process *child;
+    struct loop_watch *timer;
+    int out_fd, err_fd;
+    bool late;
+    tool_done_fn *fn;
+    void *ctx;
+};
+
+static struct tool *tool_free(struct tool *t)
+{
+    process_free(t->child);
+    loop_unwatch(t->timer);
+    file_close_p(&t->out_fd);
+    file_close_p(&t->err_fd);
+    free(t);
+    return NULL;
+}
+
+/* Its size is fixed, and how much was written is the position that we share with the child. */
+static int memory_file(struct err *e)
+{
+    int fd = memfd_create("tool", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd >= 0 && ftruncate(fd, TOOL_OUT_MAX) == 0 &&
+        fcntl(fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK) == 0)
+        return fd;
+    err_set(e, ERR_UNAVAILABLE, "cannot make a memory file: %s", strerror(errno));
+    file_close_p(&fd);
+    return -1;
+}
+
+static struct str map_written(int fd)
+{
+    off_t n = lseek(fd, 0, SEEK_CUR);
+    if (n <= 0)
+        return (struct str){ "", 0 };
+    void *p = mmap(NULL, TOOL_OUT_MAX, PROT_READ, MAP_SHARED, fd, 0);
+    if (p == MAP_FAILED)
+        return (struct str){ "", 0 };
+    return (struct str){ p, MIN((size_t)n, (size_t)TOOL_OUT_MAX) };
+}
+
+static void unmap(struct str s)
+{
+    if (s.n > 0)
+        munmap((void *)(uintptr_t)s.p, TOOL_OUT_MAX);
+}
+
+static void on_exit_of_tool(void *ctx, const struct process_exit *how)
+{
+    struct tool *t = ctx;
+    struct tool_result r = {
+        .how = *how, .late = t->late, .out = map_written(t->out_fd), .err = map_written(t->err_fd)
+    };
+    tool_done_fn *fn = t->fn;
+    void *fn_ctx = t->ctx;
+    tool_free(t);
+    fn(fn_ctx, &r);
+    unmap(r.out);
+    unmap(r.err);
+}
+
+static void on_late(void *ctx)
+{
+    struct tool *t = ctx;
+    t->late = true;
+    process_kill(t->child, SIGKILL);
+}
+
+struct tool *tool_run(struct loop *l, const struct tool_spec *spec, tool_done_fn *fn, void *ctx,
+                      struct err *e)
+{
+    struct tool *t = xcalloc(1, sizeof *t);
+    *t = (struct tool){ .loop = l, .out_fd = -1, .err_fd = -1, .fn = fn, .ctx = ctx };
+    t->out_fd = memory_file(e);
+    t->err_fd = t->out_fd < 0 ? -1 : memory_file(e);
+    if (t->err_fd < 0)
+        return tool_free(t);
+    struct process_spec p = { .argv = spec->argv,
+                              .env = spec->env,
+                              .fd = { spec->in_fd, t->out_fd, t->err_fd },
+                              .new_group = true };
+    t->child = process_spawn(l, &p, on_exit_of_tool, t, e);
+    if (!t->child)
+        return tool_free(t);
+    t->timer = loop_timer(l, on_late, t);
+    loop_timer_set(t->timer, spec->timeout_ms, 0);
+    return t;
+}
+
+int tool_pid(const struct tool *t)
+{
+    return process_pid(t->child);
+}
+
+void tool_kill(struct tool *t)
+{
+    process_kill(t->child, SIGKILL);
+}
+
+struct tool *tool_stop(struct tool *t)
+{
+    if (!t)
+        return NULL;
+    process_kill(t->child, SIGKILL);
+    return tool_free(t);
+}
+
+int tool_wait(const char *const *argv, uint64_t timeout_ms, struct buf *out,
+              struct process_exit *out_how, struct err *e)
+{
+    /* process_capture keeps stdout only, and what went wrong stands on stderr. */
+    const char *sh[32] = { "/bin/sh", "-c", "exec \"$@\" 2>&1", "sh" };
+    size_t n = 4;
+    for (size_t i = 0; argv[i]; i++) {
+        if (n + 1 == ARRAY_LEN(sh))
+            return err_set(e, ERR_INTERNAL, "too many arguments for '%s'", argv[0]);
+        sh[n++] = argv[i];
+    }
+    sh[n] = NULL;
+    return process_capture(sh, TOOL_OUT_MAX, timeout_ms, out, out_how, e);
+}
+
+static bool runnable(const char *dir, size_t dir_n, const char *name, char *out)
+{
+    int n = snprintf(out, TOOL_PATH_MAX, "%.*s/%s", (int)dir_n, dir, name);
+    return dir_n > 0 && n < TOOL_PATH_MAX && access(out, X_OK) == 0;
+}
+
+int tool_find(const char *name, const char *const *dirs, const char *package,
+              char out_path[static TOOL_PATH_MAX], struct err *e)
+{
+    static const char *const usual[] = { "/usr/sbin", "/sbin", "/usr/bin", "/bin", NULL };
+    char found[TOOL_PATH_MAX];
+    bool ok = false;
+    const char *path = getenv("PATH");
+    struct str rest = str_of(!dirs && path ? path : ""), dir;
+    while (!ok && rest.n > 0) {
+        str_cut(rest, ':', &dir, &rest);
+        ok = dir.n < TOOL_PATH_MAX && runnable(dir.p, dir.n, name, found);
+    }
+    for (const char *const *d = dirs ? dirs : usual; !ok && *d; d++)
+        ok = runnable(*d, strlen(*d), name, found);
+    if (ok) {
+        memcpy(out_path, found, sizeof found);
+        return 0;
+    }
+    err_set(e, ERR_UNAVAILABLE, "the program '%s' is missing", name);
+    return err_hint(e, "install it: apt install %s", package);
+}

@@ -1,0 +1,116 @@
+#include "keeper/tool.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "sys/file.h"
+#include "tests/lib/test.h"
+
+struct seen {
+    struct loop *loop;
+    int calls;
+    struct process_exit how;
+    bool late;
+    size_t out_n, err_n;
+    char out[32], err[32];
+};
+
+static void on_done(void *ctx, const struct tool_result *r)
+{
+    struct seen *s = ctx;
+    s->calls++;
+    s->how = r->how;
+    s->late = r->late;
+    s->out_n = r->out.n;
+    s->err_n = r->err.n;
+    memcpy(s->out, r->out.p, MIN(r->out.n, sizeof s->out - 1));
+    memcpy(s->err, r->err.p, MIN(r->err.n, sizeof s->err - 1));
+    loop_stop(s->loop);
+}
+
+static struct seen run(const char *script, uint64_t timeout_ms, int in_fd)
+{
+    AUTO(loop_free_p) struct loop *l = loop_new();
+    struct seen s = { .loop = l };
+    const char *argv[] = { "sh", "-c", script, NULL };
+    struct tool_spec spec = { .argv = argv, .in_fd = in_fd, .timeout_ms = timeout_ms };
+    struct err e;
+    CHECK(tool_run(l, &spec, on_done, &s, &e));
+    loop_run(l);
+    CHECK_INT(s.calls, 1);
+    return s;
+}
+
+static void both_outputs_come_back(void)
+{
+    struct seen s = run("echo one; echo two >&2; exit 3", 20000, PROCESS_NO_FD);
+    CHECK_STR(s.out, "one\n");
+    CHECK_STR(s.err, "two\n");
+    CHECK(s.how.code == 3 && !s.late);
+    s = run("true", 20000, PROCESS_NO_FD);
+    CHECK(s.out_n == 0 && s.err_n == 0 && s.how.code == 0);
+}
+
+static void it_reads_what_it_is_given(void)
+{
+    int ends[2];
+    CHECK(pipe2(ends, O_CLOEXEC) == 0 && write(ends[1], "in", 2) == 2);
+    close(ends[1]);
+    AUTO(file_close_p) int in = ends[0];
+    struct seen s = run("cat", 20000, in);
+    CHECK_STR(s.out, "in");
+}
+
+static void it_cannot_fill_the_machine(void)
+{
+    struct seen s = run("head -c 2000000 /dev/zero; echo then >&2", 20000, PROCESS_NO_FD);
+    CHECK_INT(s.out_n, TOOL_OUT_MAX);
+    CHECK(s.err_n > 0);
+}
+
+static void one_that_takes_too_long_is_killed(void)
+{
+    struct seen s = run("sleep 60 & sleep 60", 50, PROCESS_NO_FD);
+    CHECK(s.late && s.how.signal == SIGKILL);
+}
+
+static void a_stopped_one_is_silent(void)
+{
+    AUTO(loop_free_p) struct loop *l = loop_new();
+    struct seen s = { .loop = l };
+    const char *argv[] = { "sleep", "60", NULL };
+    struct tool_spec spec = { .argv = argv, .in_fd = PROCESS_NO_FD, .timeout_ms = 60000 };
+    struct err e;
+    struct tool *t = tool_run(l, &spec, on_done, &s, &e);
+    CHECK(t && tool_pid(t) > 0);
+    CHECK(!tool_stop(t) && !tool_stop(NULL));
+    loop_run(l);
+    CHECK_INT(s.calls, 0);
+    argv[0] = "no-such-program";
+    CHECK(!tool_run(l, &spec, on_done, &s, &e) && strstr(e.msg, "no-such-program"));
+}
+
+static void programs_are_found_or_their_package_is_named(void)
+{
+    char path[TOOL_PATH_MAX] = "as before";
+    struct err e;
+    static const char *const dirs[] = { "/no/such/folder", "/bin", NULL };
+    CHECK(tool_find("no-such-program", NULL, "some-package", path, &e) < 0);
+    CHECK(strstr(e.msg, "no-such-program") && strstr(e.hint, "some-package"));
+    CHECK_STR(path, "as before");
+    CHECK(tool_find("sh", NULL, "dash", path, &e) == 0 && path[0] == '/');
+    CHECK(tool_find("sh", dirs, "dash", path, &e) == 0);
+    CHECK_STR(path, "/bin/sh");
+}
+
+static const struct test tests[] = {
+    { "both outputs and the status come back", both_outputs_come_back },
+    { "a tool reads what it is given", it_reads_what_it_is_given },
+    { "what a tool writes is bounded", it_cannot_fill_the_machine },
+    { "one that takes too long is killed", one_that_takes_too_long_is_killed },
+    { "a stopped one is silent", a_stopped_one_is_silent },
+    { "programs are found, or their package is named",
+      programs_are_found_or_their_package_is_named },
+};
+TEST_MAIN(tests)
