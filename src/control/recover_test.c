@@ -96,27 +96,84 @@ static void a_job_that_ended_meanwhile_has_ended(void)
     controlling_end(&t);
 }
 
+/* Another machine under the same name, which knows nothing of what ran. */
+static void swap_machine(struct controlling *t, uint32_t gpus, uint32_t cpu_milli)
+{
+    const struct sim_node node = { .name = "desk1",
+                                   .model = "A100",
+                                   .gpus = gpus,
+                                   .gpu_mem_mib = 40960,
+                                   .cpu_milli = cpu_milli,
+                                   .mem_mib = 65536 };
+    controlling_kill(t);
+    t->sim.ops->free(t->sim.self);
+    t->sim = engine_sim_new(&(struct sim_config){ .node = &node, .nodes = 1, .now_ms = t->now_ms });
+    controlling_boot(t);
+}
+
 static void a_task_the_engine_lost_is_lost(void)
 {
     struct controlling t;
     controlling_begin(&t, NULL);
     uint64_t id = running(&t, LONG("", ""));
     uint64_t again = running(&t, LONG(",\"requeue\":true", ""));
-    controlling_kill(&t);
-    t.sim.ops->free(t.sim.self); /* a new machine that knows nothing */
-    static const struct sim_node node = { .name = "desk1",
-                                          .model = "A100",
-                                          .gpus = 4,
-                                          .gpu_mem_mib = 40960,
-                                          .cpu_milli = 16000,
-                                          .mem_mib = 65536 };
-    t.sim = engine_sim_new(&(struct sim_config){ .node = &node, .nodes = 1, .now_ms = t.now_ms });
-    controlling_boot(&t);
+    swap_machine(&t, 4, 16000);
     struct store_job j = controlling_job(&t, id);
     CHECK_STR(job_state_name(j.now.state), "failed");
     CHECK_STR(controlling_text(&t, j.now.end), "lost");
     CHECK_STR(controlling_state(&t, again), "running");
     CHECK_INT(controlling_job(&t, again).now.run, 2);
+    controlling_end(&t);
+}
+
+static void a_machine_that_changed_gets_its_new_figures_and_keeps_the_jobs(void)
+{
+    struct controlling t;
+    struct node_view n;
+    controlling_begin(&t, NULL);
+    uint64_t held = controlling_submit(&t, LONG(",\"held\":true", ""));
+    uint64_t lost = running(&t, LONG("", ""));
+    swap_machine(&t, 2, 64000);
+    CHECK_STR(controlling_state(&t, lost), "failed"); /* so nothing holds the old figures */
+    controlling_settle(&t);
+    CHECK(core_node(control_core(t.c), (node_id){ 0 }, &n));
+    CHECK_INT(n.gpus, 2);
+    CHECK_INT(n.cpu_milli, 64000);
+    CHECK_STR(controlling_journal_differs(&t), "");
+    CHECK(controlling_verb(&t, held, VERB_RELEASE) == 0);
+    CHECK_STR(controlling_state(&t, held), "running");
+    controlling_kill(&t);
+    controlling_boot(&t);
+    CHECK(core_node(control_core(t.c), (node_id){ 0 }, &n));
+    CHECK_INT(n.gpus, 2);
+    CHECK_STR(controlling_state(&t, held), "running");
+    CHECK_STR(controlling_journal_differs(&t), "");
+    controlling_end(&t);
+}
+
+static void a_long_journal_begins_anew_and_nothing_is_lost(void)
+{
+    struct controlling t;
+    struct err e;
+    controlling_begin(&t, NULL);
+    uint64_t id = running(&t, LONG("", ""));
+    uint64_t held = controlling_submit(&t, LONG(",\"held\":true", ""));
+    for (int i = 0; i < 25100; i++) {
+        CHECK(control_verb(t.c, held, VERB_RELEASE, STR("ana"), (struct control_done){ 0 }, &e) ==
+              0);
+        CHECK(control_verb(t.c, held, VERB_HOLD, STR("ana"), (struct control_done){ 0 }, &e) == 0);
+    }
+    CHECK(store_journal_lines(t.s.store) > 50000);
+    controlling_settle(&t);
+    CHECK(store_journal_lines(t.s.store) < 100);
+    CHECK_STR(controlling_journal_differs(&t), "");
+    controlling_kill(&t);
+    controlling_boot(&t);
+    CHECK_STR(controlling_state(&t, id), "running");
+    CHECK_STR(controlling_state(&t, held), "held");
+    CHECK(controlling_verb(&t, held, VERB_RELEASE) == 0);
+    CHECK_STR(controlling_state(&t, held), "running");
+    CHECK_STR(controlling_journal_differs(&t), "");
     controlling_end(&t);
 }
 
@@ -299,6 +356,10 @@ static const struct test tests[] = {
     { "a running job goes on", a_running_job_goes_on },
     { "a job that ended meanwhile has ended", a_job_that_ended_meanwhile_has_ended },
     { "a task that the engine does not know is lost", a_task_the_engine_lost_is_lost },
+    { "a machine that changed gets its new figures and keeps the jobs",
+      a_machine_that_changed_gets_its_new_figures_and_keeps_the_jobs },
+    { "a long journal begins anew, and nothing is lost",
+      a_long_journal_begins_anew_and_nothing_is_lost },
     { "a freeze is asked for again, by its own way", a_freeze_is_asked_for_again },
     { "one of a gang that saved itself meanwhile lets the other finish",
       one_of_a_gang_that_saved_itself_meanwhile_lets_the_other_finish },

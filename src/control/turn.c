@@ -165,19 +165,18 @@ static void close_turn(void *ctx)
     struct control *c = ctx;
     if (c->written) /* its callback comes back here */
         return;
-    if (!c->open && c->ends == 0)
-        segment_review(c);
     if (c->want_pass && c->ready && !c->stopping) {
         c->want_pass = false;
         decide(c);
     }
     while (c->ends > 0)
         book_remove(&c->book, c->ended[--c->ends]);
-    if (!c->open)
-        return;
-    c->written = TAKE(c->open);
-    fail_point("control.decided");
-    store_commit(c->config.store, TAKE(c->written->batch), on_durable, c->written);
+    if (c->open) {
+        c->written = TAKE(c->open);
+        fail_point("control.decided");
+        store_commit(c->config.store, TAKE(c->written->batch), on_durable, c->written);
+    }
+    segment_review(c);
 }
 
 void turn_close_soon(struct control *c, bool pass)
