@@ -121,10 +121,15 @@ struct conform_event conform_await(struct conform *c, enum engine_event_kind kin
     return await(c, kind, task(job));
 }
 
+/* STARTED comes before its first instruction; now it is also ready for signals. */
 static void started(struct conform *c, uint64_t job, struct conform_program p)
 {
     conform_start(c, job, p);
     await(c, ENGINE_STARTED, task(job));
+    for (int64_t waited = 0; c->runs(c->ctx, task(job)) == 0; waited += 10) {
+        CHECK(waited <= c->patience_ms);
+        c->advance(c->ctx, 10);
+    }
 }
 
 static void stop(struct conform *c, uint64_t job, int64_t grace_ms)
@@ -274,10 +279,11 @@ void conform_signals(struct conform *c)
 void conform_pause(struct conform *c)
 {
     need(c, CAP_PAUSE);
-    started(c, 1, (struct conform_program){ .run_ms = 100, .code = 4 });
+    started(c, 1, (struct conform_program){ .run_ms = 1500, .code = 4 });
     tell(c, c->engine.ops->pause, 1);
     await(c, ENGINE_PAUSED, task(1));
-    be_quiet(c);
+    for (int64_t waited = 0; waited < 2500; waited += 10)
+        c->advance(c->ctx, 10);
     CHECK_INT(count(c, ENGINE_ENDED, task(1)), 0);
     tell(c, c->engine.ops->resume, 1);
     await(c, ENGINE_RESUMED, task(1));

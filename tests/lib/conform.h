@@ -31,7 +31,8 @@ struct conform {
     /* Lets at most so much time pass; in real time it may come back as soon as something was told. */
     void (*advance)(void *ctx, int64_t ms);
     void (*program)(void *ctx, const struct conform_program *p, struct arena *a, struct spec *out);
-    int (*runs)(void *ctx, struct task_id t); /* how often its program began */
+    int (*runs)(void *ctx,
+                struct task_id t); /* how often its program began, and knows its signals */
     void *ctx;
     int64_t patience_ms; /* how long something may take */
     int64_t quiet_ms;    /* how long nothing must happen to believe that nothing will */

@@ -108,7 +108,7 @@ static void program(void *ctx, const struct conform_program *p, struct arena *a,
     argv[0] = "/bin/sh";
     argv[1] = "-c";
     argv[2] =
-        arena_printf(a, "echo began; %s %s sleep %lld.%03lld & wait $!; exit %d",
+        arena_printf(a, "%s %s echo began; sleep %lld.%03lld & wait $!; exit %d",
                      p->ignores_term ? "trap '' TERM;" : "",
                      p->saves_with ? arena_printf(a, "trap 'exit %d' USR1;", p->saves_with) : "",
                      (long long)p->run_ms / 1000, (long long)p->run_ms % 1000, p->code);
