@@ -58,11 +58,11 @@ void accounts_free(struct accounts *a)
     free(a->at);
 }
 
-static void load_groups(struct account *ac)
+static void load_groups(struct account *ac, const char *name)
 {
     gid_t gid[GROUPS_MAX];
     int n = GROUPS_MAX;
-    if (getgrouplist(ac->name, ac->gid, gid, &n) < 0)
+    if (getgrouplist(name, ac->gid, gid, &n) < 0)
         n = GROUPS_MAX; /* it has more: those that fit */
     ac->groups = xcalloc((size_t)n, sizeof *ac->groups);
     for (int i = 0; i < n; i++)
@@ -84,7 +84,7 @@ static struct account *from_machine(struct accounts *a, struct str user)
     struct account *ac = add(a, user, str_of(found->pw_dir));
     ac->uid = found->pw_uid;
     ac->gid = found->pw_gid;
-    load_groups(ac);
+    load_groups(ac, found->pw_name);
     return ac;
 }
 
@@ -104,7 +104,8 @@ static struct account *make_ours(struct accounts *a, struct str user, struct sto
         return NULL;
     }
     struct account *ac = add(a, user, str_of(home));
-    ac->uid = ac->gid = a->single_user ? getuid() : a->uid_next++;
+    ac->uid = a->single_user ? getuid() : a->uid_next++;
+    ac->gid = a->single_user ? getgid() : ac->uid;
     ac->ours = true;
     struct store_account row = { .name = user,
                                  .home = str_of(ac->home),

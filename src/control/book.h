@@ -45,7 +45,6 @@ struct entry {
     int freeze_signal;
     uint32_t retries;
     int64_t grace_ms;
-    int64_t run_since_ms; /* when it was placed */
     int64_t ran_since_ms; /* when it last began to run, for the time limit */
     struct task *task;    /* of the run that holds resources, one a replica; else NULL */
     uint32_t bad;         /* the first task that ended badly, or NONE */

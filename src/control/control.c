@@ -27,21 +27,6 @@ int64_t control_now_ms(const struct control *c)
     return clock_now_ms(&c->config.clock);
 }
 
-static bool same_tenant(const struct share_view *v, const struct event_tenant *t)
-{
-    return v->weight_milli == t->weight_milli &&
-           (uint64_t)v->guarantee_milli == t->guarantee_milli &&
-           memcmp(&v->limit, &t->limit, sizeof t->limit) == 0;
-}
-
-static bool find_tenant(struct control *c, struct str name, struct share_view *out)
-{
-    for (uint32_t i = 0; core_share(c->core, (share_id){ i }, control_now_ms(c), out); i++)
-        if (!out->is_user && str_is(name, out->name))
-            return true;
-    return false;
-}
-
 /* The site's file says which tenants there are; the journal says which there were. */
 static int set_tenants(struct control *c, struct err *e)
 {
@@ -50,9 +35,6 @@ static int set_tenants(struct control *c, struct err *e)
     if (turn_apply(c, &ev, e) < 0)
         return -1;
     for (size_t i = 0; i < f->tenants; i++) {
-        struct share_view v;
-        if (find_tenant(c, f->tenant[i].name, &v) && same_tenant(&v, &f->tenant[i]))
-            continue;
         ev = (struct event){ .t_ms = ev.t_ms, .kind = EVENT_TENANT, .tenant = f->tenant[i] };
         if (turn_apply(c, &ev, e) < 0)
             return -1;
@@ -86,7 +68,8 @@ struct control *control_free(struct control *c)
     loop_unwatch(c->close_turn);
     loop_unwatch(c->clock_turn);
     turn_free(c->open);
-    turn_free(c->written);
+    if (c->written)
+        c->written->c = NULL; /* the store has it still */
     book_free(&c->book);
     accounts_free(&c->accounts);
     for (size_t i = 0; i < c->machines; i++) {
@@ -252,9 +235,10 @@ void control_engine_event(void *control, const struct engine_event *ev)
     switch (ev->kind) {
     case ENGINE_READY:
         if (!c->ready) {
-            c->ready = true;
+            c->ready = c->was_ready = true;
             recover_tasks(c);
             log_plain(c->config.log, LOG_INFO_, "engine.ready");
+            turn_tell(c);
         }
         turn_close_soon(c, true);
         return;
@@ -263,6 +247,7 @@ void control_engine_event(void *control, const struct engine_event *ev)
         for (size_t i = 0; i < c->book.n; i++)
             forget_tasks(c->book.at[i]);
         log_plain(c->config.log, LOG_WARN_, "engine.away");
+        turn_tell(c);
         return;
     case ENGINE_NODE: node_event(c, ev); return;
     case ENGINE_PROGRESS:

@@ -59,7 +59,7 @@ struct control_submit {
     uint32_t uid; /* of the caller, or UINT32_MAX */
     const struct spec *spec;
     size_t n;
-    struct str key; /* idempotency key, or empty */
+    struct str key; /* idempotency key, or empty: asked again it is the same submit */
 };
 /* All or none.  Jobs get ids one after the other; *out_first and *out_n tell which. */
 int control_submit(struct control *c, const struct control_submit *s, struct control_done done,

@@ -48,7 +48,7 @@ static int restore_job(void *ctx, const struct store_job *j, struct err *e)
     book_set_text(&en->now.message, j->now.message);
     book_set_text(&en->now.where, j->now.where);
     en->bad = NONE;
-    en->run_since_ms = en->ran_since_ms = j->now.state_ms;
+    en->ran_since_ms = j->now.state_ms;
     if (job_state_holds(j->now.state))
         en->task = xcalloc(en->replicas, sizeof *en->task);
     return 0;
@@ -102,31 +102,36 @@ static bool any_task(const struct entry *en, enum task_state s)
 /* Says again what had been intended; every verb does nothing when it was done before. */
 static void intend_again(struct control *c, struct entry *en)
 {
-    struct err e;
     bool unknown = any_task(en, TASK_UNKNOWN);
     enum job_state s = en->now.state;
-    if (s == JOB_STARTING && unknown)
+    if (s == JOB_STOPPING || (en->bad != NONE && s != JOB_FREEZING))
+        job_stop(c, en, END_STOPPED);
+    else if (unknown)
         start_again(c, en);
     else if (s == JOB_THAWING && any_task(en, TASK_PAUSED))
         turn_act(c, (struct act){ .kind = ACT_TASKS_RESUME,
                                   .job = en->id,
                                   .run = en->now.run,
                                   .replicas = en->replicas });
-    else if (s == JOB_THAWING && unknown)
-        start_again(c, en);
-    else if (s == JOB_STOPPING)
-        job_stop(c, en, END_STOPPED);
-    else if (s == JOB_FREEZING && job_need_spec(c, en, &e) == 0)
+    else if (s == JOB_FREEZING && en->spec_known)
         job_freeze_begin(c, en);
 }
 
 static void recover_entry(struct control *c, struct entry *en)
 {
     enum job_state s = en->now.state;
-    bool starts = s == JOB_STARTING || s == JOB_THAWING;
+    struct err e;
+    /* What never began in this run is started again, unless a part of the gang ended badly. */
+    bool starts =
+        en->now.started_ms == 0 && en->bad == NONE && (s == JOB_STARTING || s == JOB_THAWING);
+    bool stops = s == JOB_STOPPING || en->bad != NONE;
+    if (job_need_spec(c, en, &e) < 0)
+        log_event(c->config.log, LOG_ERROR_, "job.spec", "job=%llu why=%s",
+                  (unsigned long long)en->id, e.msg);
     for (uint32_t i = 0; en->task && i < en->replicas && !starts; i++)
         if (en->task[i].state == TASK_UNKNOWN)
-            lose(c, en, i, s == JOB_STOPPING ? END_STOPPED : END_LOST);
+            lose(c, en, i, stops ? END_STOPPED : END_LOST);
+    job_settle(c, en);
     if (en->task)
         intend_again(c, en);
 }

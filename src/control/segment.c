@@ -53,7 +53,8 @@ static int cut_journal(struct control *c, const struct event_node *changed, stru
     return 0;
 }
 
-/* Called between turns, when nothing is gathered: what is in the core is then in the journal. */
+/* Called when a turn was handed over and nothing is gathered yet: what is in the core is then in the
+ * journal, or on its way there before us. */
 void segment_review(struct control *c)
 {
     struct err e;
@@ -74,7 +75,7 @@ void segment_review(struct control *c)
     if (cut_journal(c, idle ? &node : NULL, &e) < 0)
         log_event(c->config.log, LOG_ERROR_, "journal.cut", "why=%s", e.msg);
     else
-        c->want_pass = true;
+        turn_close_soon(c, true);
     if (idle)
         changed->changed = false;
 }

@@ -25,13 +25,23 @@ struct act {
     int signo;
 };
 
+/* A submit under an idempotency key, and what was made of it. */
+struct turn_key {
+    char *text;
+    uint64_t first;
+    size_t n;
+};
+
 /* One round: what was applied since the last commit, and what follows from it. */
 struct turn {
+    struct control *c; /* NULL: nobody waits for it any more */
     struct store_batch *batch;
     struct act *act;
     size_t acts, act_cap;
     struct control_done *done;
     size_t dones, done_cap;
+    struct turn_key *key; /* of submits whose answer is not in the store yet */
+    size_t keys, key_cap;
     bool events; /* public ones */
 };
 
@@ -61,6 +71,7 @@ struct control {
     struct turn *written; /* on its way to the disk */
     struct loop_watch *close_turn, *clock_turn;
     bool ready, stopping; /* the engine told all it knows; no new starts */
+    bool was_ready;       /* once: what it can do is known */
     bool want_pass;
     struct machine *machine;
     size_t machines, machine_cap;
@@ -79,11 +90,13 @@ struct turn *turn_open(struct control *c);
 int turn_apply(struct control *c, const struct event *ev, struct err *e) MUST_USE; /* and journal */
 void turn_act(struct control *c, struct act a);
 void turn_done(struct control *c, struct control_done d);
+void turn_add_done(struct turn *t, struct control_done d); /* to that one */
 void turn_save(struct control *c, struct entry *en); /* the job's row as it is now, and its event */
 void turn_event(struct control *c, const struct entry *en); /* the event alone */
 void turn_bury(struct control *c, struct entry *en); /* it has ended: gone with the turn's close */
 void turn_close_soon(struct control *c, bool pass);
 void turn_flush(struct control *c);
+void turn_tell(struct control *c); /* those that watch */
 void turn_free(struct turn *t);
 
 /* tasks.c */
@@ -94,6 +107,7 @@ bool job_move(struct control *c, struct entry *en, enum job_event what);
 void job_placed(struct control *c, const struct action *a);
 void job_stop(struct control *c, struct entry *en, enum task_end why);
 void job_freeze_begin(struct control *c, struct entry *en);
+void job_settle(struct control *c, struct entry *en);      /* moves on when its tasks have */
 void job_release_run(struct control *c, struct entry *en); /* it holds nothing any more */
 int job_spec(struct control *c, const struct entry *en, struct arena *a, struct spec *out,
              struct err *e) MUST_USE; /* from the store */

@@ -94,8 +94,9 @@ static struct spec *check_all(struct control *c, const struct control_submit *s,
 {
     struct spec *spec = arena_array(a, struct spec, s->n);
     *out_jobs = 0;
-    if (!c->engine.ops) {
-        err_set(e, ERR_UNAVAILABLE, "the engine is not there yet");
+    if (!c->was_ready) { /* what it can do, and with which machines, is not known */
+        err_set(e, ERR_UNAVAILABLE, "the engine has not answered yet");
+        err_hint(e, "try again in some seconds");
         return NULL;
     }
     for (size_t i = 0; i < s->n; i++) {
@@ -170,11 +171,47 @@ int control_check(struct control *c, const struct control_submit *s, struct err 
     return check_all(c, s, &a, &jobs, e) ? 0 : -1;
 }
 
+static char *key_text(const struct control_submit *s, struct arena *a)
+{
+    return arena_printf(a, "%.*s\n%.*s", STR_ARG(s->user), STR_ARG(s->key));
+}
+
+/* The same submit, on its way to the disk: whoever asks again waits for it too. */
+static const struct turn_key *find_key(struct turn *t, const char *text, struct control_done done)
+{
+    for (size_t i = 0; t && i < t->keys; i++)
+        if (strcmp(t->key[i].text, text) == 0) {
+            turn_add_done(t, done);
+            return &t->key[i];
+        }
+    return NULL;
+}
+
+static void put_key(struct control *c, const struct control_submit *s, struct turn_key k,
+                    struct arena *a)
+{
+    struct turn *t = turn_open(c);
+    const char *answer =
+        arena_printf(a, "{\"id\":%llu,\"count\":%zu}", (unsigned long long)k.first, k.n);
+    store_put_answer(t->batch, s->user, s->key, control_now_ms(c), str_of(answer));
+    vec_grow(t->key, t->keys, t->key_cap);
+    t->key[t->keys++] = k;
+}
+
 int control_submit(struct control *c, const struct control_submit *s, struct control_done done,
                    uint64_t *out_first, size_t *out_n, struct err *e)
 {
     AUTO(arena_free) struct arena a = { 0 };
     size_t jobs;
+    const char *text = s->key.n ? key_text(s, &a) : NULL;
+    const struct turn_key *same = text ? find_key(c->written, text, done) : NULL;
+    if (text && !same)
+        same = find_key(c->open, text, done);
+    if (same) {
+        *out_first = same->first;
+        *out_n = same->n;
+        return 0;
+    }
     struct spec *spec = check_all(c, s, &a, &jobs, e);
     struct turn *t = turn_open(c);
     if (!spec || !account_of(&c->accounts, s->user, t->batch, control_now_ms(c), e))
@@ -186,11 +223,8 @@ int control_submit(struct control *c, const struct control_submit *s, struct con
             log_event(c->config.log, LOG_ERROR_, "submit.inconsistent", "why=%s", e->msg);
             abort();
         }
-    if (s->key.n) {
-        char *answer =
-            arena_printf(&a, "{\"id\":%llu,\"count\":%zu}", (unsigned long long)first, jobs);
-        store_put_answer(t->batch, s->user, s->key, control_now_ms(c), str_of(answer));
-    }
+    if (text)
+        put_key(c, s, (struct turn_key){ xstrdup(text), first, jobs }, &a);
     turn_done(c, done);
     turn_close_soon(c, true);
     *out_first = first;

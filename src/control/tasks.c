@@ -55,10 +55,15 @@ bool job_move(struct control *c, struct entry *en, enum job_event what)
     }
     if (from == JOB_RUNNING && to != JOB_RUNNING)
         en->now.ran_ms += MAX(ev.t_ms - en->ran_since_ms, INT64_C(0));
+    if (what == JOB_EV_RETURNED)
+        en->now.ran_ms = 0; /* it starts anew, and so does its time */
     if (to == JOB_RUNNING && from != JOB_RUNNING)
         en->ran_since_ms = ev.t_ms;
-    if (to == JOB_RUNNING && en->now.started_ms < en->run_since_ms)
-        en->now.started_ms = ev.t_ms;
+    if (to == JOB_RUNNING) {
+        book_set_text(&en->now.message, STR("")); /* how its start went */
+        if (en->now.started_ms == 0)
+            en->now.started_ms = ev.t_ms;
+    }
     en->now.state = to;
     en->now.state_ms = ev.t_ms;
     if (job_state_holds(from) && !job_state_holds(to))
@@ -117,7 +122,7 @@ static void put_run(struct control *c, struct entry *en, const struct action *a)
                            .model = str_of(n.model ? n.model : ""),
                            .cpu_milli = (uint64_t)v.request.cpu_milli * a->n,
                            .mem_mib = (uint64_t)v.request.mem_mib * a->n,
-                           .started_ms = en->run_since_ms };
+                           .started_ms = en->now.state_ms };
     for (uint32_t i = 0; i < a->n; i++)
         r.gpu_milli += (uint64_t)__builtin_popcount(a->slots[i].gpu_mask) * a->slots[i].milli;
     store_put_run(turn_open(c)->batch, &r);
@@ -133,12 +138,14 @@ void job_placed(struct control *c, const struct action *a)
     book_set_text(&en->now.where, buf_str(&where));
     book_set_text(&en->now.message, STR(""));
     en->now.state = a->kind == ACT_THAW ? JOB_THAWING : JOB_STARTING;
-    en->now.state_ms = en->run_since_ms = control_now_ms(c);
+    en->now.state_ms = control_now_ms(c);
+    en->now.started_ms = 0;
     en->now.run++;
     en->task = xcalloc(a->n, sizeof *en->task);
     for (uint32_t i = 0; i < a->n; i++)
         en->task[i].state = TASK_STARTING;
     en->bad = NONE;
+    en->failed_start = false;
     put_run(c, en, a);
     turn_save(c, en);
     turn_act(c, (struct act){ .kind = ACT_TASKS_START,
@@ -237,40 +244,41 @@ static void tell_end(struct entry *en, const struct task *t)
 static enum job_event how_it_ended(struct entry *en, const struct task *t)
 {
     bool good = all_codes(en, 0);
-    bool again = (t->why == END_LOST && en->requeue) || en->now.fails < en->retries;
+    bool freezing = en->now.state == JOB_FREEZING;
+    bool lost = t->why == END_LOST && en->requeue;
+    /* Its time is over for good; what was being frozen had its chance. */
+    bool again = t->why != END_TIME_LIMIT && !freezing && en->now.fails < en->retries;
     if (en->now.state == JOB_STOPPING)
         return good && t->why == END_EXITED ? JOB_EV_EXITED_OK : JOB_EV_ENDED;
     if (good && t->why == END_EXITED)
         return JOB_EV_EXITED_OK;
-    if (en->now.state == JOB_FREEZING && en->freeze == FREEZE_REQUEUE)
+    if (freezing && en->freeze == FREEZE_REQUEUE)
         return JOB_EV_FROZE;
-    if (en->now.state == JOB_FREEZING && en->freeze == FREEZE_SIGNAL && all_codes(en, EXIT_SAVED))
+    if (freezing && en->freeze == FREEZE_SIGNAL && all_codes(en, EXIT_SAVED))
         return JOB_EV_FROZE;
-    if (again && en->now.state != JOB_FREEZING) {
-        en->now.fails += t->why != END_LOST;
-        return JOB_EV_RETURNED;
-    }
-    return JOB_EV_EXITED_BAD;
+    if (!lost && !again)
+        return JOB_EV_EXITED_BAD;
+    en->now.fails += !lost;
+    return JOB_EV_RETURNED;
 }
 
 static void finish(struct control *c, struct entry *en)
 {
-    struct err e;
     const struct task t = en->task[en->bad != NONE ? en->bad : 0];
     struct act forget = {
         .kind = ACT_TASKS_FORGET, .job = en->id, .run = en->now.run, .replicas = en->replicas
     };
-    if (job_need_spec(c, en, &e) < 0)
-        log_event(c->config.log, LOG_ERROR_, "job.spec", "job=%llu why=%s",
-                  (unsigned long long)en->id, e.msg);
-    if (en->now.state == JOB_STARTING && t.why != END_LOST)
+    bool begins = en->now.state == JOB_STARTING || en->now.state == JOB_THAWING;
+    if (begins && !en->failed_start && t.why != END_LOST)
         job_move(c, en, JOB_EV_STARTED); /* it was over before we heard that it ran */
     enum job_event what = how_it_ended(en, &t);
-    en->now.exit_code = t.code;
-    en->now.exit_signal = t.signal;
+    bool told = en->failed_start || en->now.state == JOB_STOPPING || en->now.state == JOB_FREEZING;
+    if (!told || what == JOB_EV_EXITED_OK || what == JOB_EV_FROZE)
+        book_set_text(&en->now.message, STR(""));
+    en->now.exit_code = what == JOB_EV_FROZE ? 0 : t.code;
+    en->now.exit_signal = what == JOB_EV_FROZE ? 0 : t.signal;
     if (what == JOB_EV_FROZE || what == JOB_EV_RETURNED) {
         book_set_text(&en->now.end, STR(""));
-        book_set_text(&en->now.message, STR(""));
     } else if (what != JOB_EV_ENDED) {
         book_set_text(&en->now.end,
                       str_of(en->failed_start ? "start_failed" : task_end_name(t.why)));
@@ -281,11 +289,34 @@ static void finish(struct control *c, struct entry *en)
     turn_act(c, forget);
 }
 
+/* When all its tasks have come as far as the job waits for.  Not while the engine is still telling
+ * what it knows: a task that is told as started may be told as paused next. */
+void job_settle(struct control *c, struct entry *en)
+{
+    bool begins = en->now.state == JOB_STARTING || en->now.state == JOB_THAWING;
+    if (!c->ready || !en->task)
+        return;
+    if (begins && en->bad == NONE && all_tasks(en, TASK_RUNNING, TASK_ENDED))
+        job_move(c, en, JOB_EV_STARTED);
+    else if (en->now.state == JOB_FREEZING && en->freeze == FREEZE_PAUSE && en->bad == NONE &&
+             all_tasks(en, TASK_PAUSED, TASK_ENDED))
+        job_move(c, en, JOB_EV_PAUSED);
+}
+
+/* Its tasks end one by one, each at its own time; else one that ends badly ends them all. */
+static bool ends_one_by_one(const struct entry *en)
+{
+    return en->now.state == JOB_STOPPING ||
+           (en->now.state == JOB_FREEZING && en->freeze != FREEZE_PAUSE);
+}
+
 static void task_ended(struct control *c, struct entry *en, uint32_t replica, struct task how)
 {
     struct task *t = &en->task[replica];
-    if (t->state == TASK_ENDED)
-        return;
+    struct err e;
+    if (job_need_spec(c, en, &e) < 0)
+        log_event(c->config.log, LOG_ERROR_, "job.spec", "job=%llu why=%s",
+                  (unsigned long long)en->id, e.msg);
     *t = how;
     t->state = TASK_ENDED;
     bool good = how.code == 0 && how.signal == 0 && how.why == END_EXITED;
@@ -293,8 +324,10 @@ static void task_ended(struct control *c, struct entry *en, uint32_t replica, st
         en->bad = replica;
     if (all_tasks(en, TASK_ENDED, TASK_ENDED))
         finish(c, en);
-    else if (!good && en->now.state != JOB_STOPPING && en->now.state != JOB_FREEZING)
+    else if (!good && !ends_one_by_one(en))
         job_stop(c, en, END_STOPPED); /* a gang runs whole or not at all */
+    else
+        job_settle(c, en);
     turn_close_soon(c, false);
 }
 
@@ -317,7 +350,9 @@ static void stray(struct control *c, const struct engine_event *ev)
 
 static void tell_progress(struct control *c, struct entry *en, const struct engine_event *ev)
 {
-    AUTO(buf_free) struct buf text = BUF(400);
+    AUTO(buf_free) struct buf text = BUF(1200);
+    if (en->now.state != JOB_STARTING && en->now.state != JOB_THAWING)
+        return;
     buf_add(&text, ev->progress.text);
     if (ev->progress.total)
         buf_printf(&text, " (%d %%)", (int)(ev->progress.done * 100 / ev->progress.total));
@@ -336,19 +371,21 @@ void tasks_event(struct control *c, const struct engine_event *ev)
     }
     struct task *t = &en->task[ev->task.replica];
     struct task how = { .why = END_EXITED };
+    if (t->state == TASK_ENDED)
+        return; /* told again */
     if (ev->kind == ENGINE_PROGRESS) {
+        if (t->state == TASK_UNKNOWN)
+            t->state = TASK_STARTING;
         tell_progress(c, en, ev);
     } else if (ev->kind == ENGINE_STARTED || ev->kind == ENGINE_RESUMED) {
         t->state = TASK_RUNNING;
-        bool begins = en->now.state == JOB_STARTING || en->now.state == JOB_THAWING;
-        if (begins && all_tasks(en, TASK_RUNNING, TASK_ENDED))
-            job_move(c, en, JOB_EV_STARTED);
+        job_settle(c, en);
     } else if (ev->kind == ENGINE_PAUSED) {
         t->state = TASK_PAUSED;
-        if (en->now.state == JOB_FREEZING && all_tasks(en, TASK_PAUSED, TASK_ENDED))
-            job_move(c, en, JOB_EV_PAUSED);
+        job_settle(c, en);
     } else if (ev->kind == ENGINE_FAILED) {
-        book_set_text(&en->now.message, str_of(ev->failed.msg));
+        if (en->now.state != JOB_STOPPING)
+            book_set_text(&en->now.message, str_of(ev->failed.msg));
         en->failed_start = true;
         how.code = 127;
         task_ended(c, en, ev->task.replica, how);
@@ -419,13 +456,13 @@ static void act_one(struct control *c, const struct act *a, struct task_id t)
 {
     const struct engine_ops *ops = c->engine.ops;
     void *self = c->engine.self;
-    struct err e = { 0 };
-    int rc = 0;
+    struct err e;
+    int rc = err_set(&e, ERR_UNAVAILABLE, "the engine cannot do it");
     switch (a->kind) {
     case ACT_TASKS_STOP: rc = ops->stop(self, t, a->grace_ms, a->why, &e); break;
-    case ACT_TASKS_PAUSE: rc = ops->pause(self, t, &e); break;
-    case ACT_TASKS_RESUME: rc = ops->resume(self, t, &e); break;
-    case ACT_TASKS_SIGNAL: rc = ops->signal(self, t, a->signo, &e); break;
+    case ACT_TASKS_PAUSE: rc = ops->pause ? ops->pause(self, t, &e) : rc; break;
+    case ACT_TASKS_RESUME: rc = ops->resume ? ops->resume(self, t, &e) : rc; break;
+    case ACT_TASKS_SIGNAL: rc = ops->signal ? ops->signal(self, t, a->signo, &e) : rc; break;
     case ACT_TASKS_FORGET: rc = ops->forget(self, t, &e); break;
     case ACT_TASKS_START: break;
     }

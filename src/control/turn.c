@@ -9,6 +9,7 @@ struct turn *turn_open(struct control *c)
 {
     if (!c->open) {
         c->open = xcalloc(1, sizeof *c->open);
+        c->open->c = c;
         c->open->batch = store_batch_new(c->config.store);
     }
     return c->open;
@@ -23,6 +24,9 @@ void turn_free(struct turn *t)
         free(t->act[i].slots);
     free(t->act);
     free(t->done);
+    for (size_t i = 0; i < t->keys; i++)
+        free(t->key[i].text);
+    free(t->key);
     free(t);
 }
 
@@ -53,7 +57,11 @@ void turn_act(struct control *c, struct act a)
 
 void turn_done(struct control *c, struct control_done d)
 {
-    struct turn *t = turn_open(c);
+    turn_add_done(turn_open(c), d);
+}
+
+void turn_add_done(struct turn *t, struct control_done d)
+{
     if (!d.fn)
         return;
     vec_grow(t->done, t->dones, t->done_cap);
@@ -121,10 +129,22 @@ static void decide(struct control *c)
 
 /* ---- persist, act ---- */
 
+void turn_tell(struct control *c)
+{
+    for (size_t i = 0; i < c->watches; i++)
+        if (c->watch[i].fn)
+            c->watch[i].fn(c->watch[i].ctx);
+}
+
 static void on_durable(void *ctx)
 {
-    struct control *c = ctx;
-    struct turn *t = TAKE(c->written);
+    struct turn *t = ctx;
+    struct control *c = t->c;
+    if (!c) {
+        turn_free(t);
+        return;
+    }
+    c->written = NULL;
     fail_point("control.durable");
     c->stats.commits++;
     for (size_t i = 0; i < t->acts; i++)
@@ -134,9 +154,8 @@ static void on_durable(void *ctx)
         t->done[i].fn(t->done[i].ctx);
     bool events = t->events;
     turn_free(t);
-    for (size_t i = 0; events && i < c->watches; i++)
-        if (c->watch[i].fn)
-            c->watch[i].fn(c->watch[i].ctx);
+    if (events)
+        turn_tell(c);
     if (c->open || c->want_pass)
         loop_wakeup_send(c->close_turn);
 }
@@ -146,19 +165,18 @@ static void close_turn(void *ctx)
     struct control *c = ctx;
     if (c->written) /* its callback comes back here */
         return;
-    if (!c->open && c->ends == 0)
-        segment_review(c);
     if (c->want_pass && c->ready && !c->stopping) {
         c->want_pass = false;
         decide(c);
     }
     while (c->ends > 0)
         book_remove(&c->book, c->ended[--c->ends]);
-    if (!c->open)
-        return;
-    c->written = TAKE(c->open);
-    fail_point("control.decided");
-    store_commit(c->config.store, TAKE(c->written->batch), on_durable, c);
+    if (c->open) {
+        c->written = TAKE(c->open);
+        fail_point("control.decided");
+        store_commit(c->config.store, TAKE(c->written->batch), on_durable, c->written);
+    }
+    segment_review(c);
 }
 
 void turn_close_soon(struct control *c, bool pass)

@@ -120,10 +120,20 @@ int control_signal(struct control *c, uint64_t job, int signo, struct err *e)
     if (!en->task)
         return err_set(e, ERR_CONFLICT, "job %llu is %s: nothing of it runs",
                        (unsigned long long)job, job_state_name(en->now.state));
-    for (uint32_t i = 0; i < en->replicas; i++)
-        if (en->task[i].state == TASK_RUNNING &&
-            c->engine.ops->signal(c->engine.self, (struct task_id){ job, en->now.run, i }, signo,
-                                  e) < 0)
+    if (!c->engine.caps[CAP_SIGNAL] || !c->engine.ops->signal)
+        return err_set(e, ERR_UNAVAILABLE, "the %s engine here cannot send signals",
+                       c->engine.ops->name);
+    uint32_t sent = 0;
+    for (uint32_t i = 0; i < en->replicas; i++) {
+        struct task_id t = { job, en->now.run, i };
+        if (en->task[i].state != TASK_RUNNING)
+            continue;
+        if (c->engine.ops->signal(c->engine.self, t, signo, e) < 0)
             return -1;
-    return 0;
+        sent++;
+    }
+    if (sent)
+        return 0;
+    return err_set(e, ERR_CONFLICT, "job %llu is %s: no process of it can take a signal now",
+                   (unsigned long long)job, job_state_name(en->now.state));
 }

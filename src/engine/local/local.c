@@ -13,6 +13,8 @@
 #include "sys/process.h"
 
 #define RETRY_MS 10
+#define RESTART_TRIES 100 /* a keeper that did not live long is not started again at once */
+#define LONG_LIFE_NS INT64_C(1000000000)
 #define OUT_MAX (256u << 20) /* waits for a keeper that does not read */
 #define READ_BYTES 65536
 
@@ -22,7 +24,8 @@ struct local {
     int fd;
     struct loop_watch *watch, *retry;
     struct process *keeper; /* when we started it */
-    unsigned tries;
+    unsigned tries;         /* to connect, since the last start of a keeper or connection */
+    int64_t keeper_since_ns;
     struct buf in, out;
     size_t sent;
     bool caps[ENGINE_CAP_COUNT];
@@ -39,6 +42,8 @@ static void on_keeper_exit(void *ctx, const struct process_exit *how)
     struct local *l = ctx;
     log_event(l->config.log, LOG_WARN_, "keeper.exit", "code=%d signal=%d", how->code, how->signal);
     l->keeper = process_free(l->keeper);
+    if (l->fd < 0 && clock_mono_ns() - l->keeper_since_ns > LONG_LIFE_NS)
+        l->tries = 0;
 }
 
 static void start_keeper(struct local *l)
@@ -49,6 +54,7 @@ static void start_keeper(struct local *l)
                                  .new_group = true };
     if (!l->config.keeper_argv || l->keeper)
         return;
+    l->keeper_since_ns = clock_mono_ns();
     l->keeper = process_spawn(l->config.loop, &spec, on_keeper_exit, l, &e);
     if (l->keeper)
         log_event(l->config.log, LOG_INFO_, "keeper.started", "pid=%d", process_pid(l->keeper));
@@ -209,16 +215,20 @@ static void try_connect(void *ctx)
         return;
     int fd = connect_unix(l->socket, SOCK_NONBLOCK, &e);
     if (fd < 0) {
-        if (l->tries++ == 0)
-            start_keeper(l);
-        else if (l->tries % 500 == 0 && !l->keeper)
-            start_keeper(l);
+        if (l->tries++ % RESTART_TRIES == 0)
+            start_keeper(l); /* unless one is on its way */
+        loop_timer_set(l->retry, RETRY_MS, 0);
+        return;
+    }
+    l->watch = loop_fd(l->config.loop, fd, on_fd, l, &e);
+    if (!l->watch) {
+        log_event(l->config.log, LOG_ERROR_, "keeper.watch", "why=%s", e.msg);
+        file_close_p(&fd);
         loop_timer_set(l->retry, RETRY_MS, 0);
         return;
     }
     l->fd = fd;
     l->tries = 0;
-    l->watch = loop_fd(l->config.loop, fd, on_fd, l, &e);
     request_simple(KEEPER_DO_SYNC, (struct task_id){ 0 }, &l->out);
     flush(l);
 }
