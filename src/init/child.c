@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define INPUT_MAX (512u << 10)
@@ -83,19 +84,30 @@ static int open_pipes(struct child *c, const struct child_spec *s, int theirs[CH
     return 0;
 }
 
+/* The kernel's own call: the C library keeps two signals to itself and would leave them ignored. */
+static void reset_signal(int signo)
+{
+    const struct {
+        void *handler;
+        unsigned long flags;
+        void *restorer;
+        uint64_t mask;
+    } normal = { 0 };
+    syscall(SYS_rt_sigaction, signo, &normal, NULL, sizeof normal.mask);
+}
+
 /* In the new process, where only async-signal-safe calls are allowed. */
 static _Noreturn void become(const struct child_spec *s, const int fd[CHILD_ENDS], int report,
                              pid_t parent)
 {
     sigset_t none;
-    struct sigaction normal = { .sa_handler = SIG_DFL };
     setsid();
     if (s->tty)
         ioctl(fd[0], TIOCSCTTY, 0);
     for (int i = 0; i < CHILD_ENDS; i++)
         dup2(fd[i], i);
     for (int signo = 1; signo < NSIG; signo++)
-        sigaction(signo, &normal, NULL);
+        reset_signal(signo);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     /* Where no pid namespace ends with us, the program must not go on unseen. */
