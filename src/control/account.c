@@ -4,6 +4,7 @@
 #include <grp.h>
 #include <pwd.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define GROUPS_MAX 256
@@ -81,7 +82,12 @@ static struct account *from_machine(struct accounts *a, struct str user)
                             : getpwnam_r(name, &pw, space, PASSWD_BYTES, &found);
     if (rc != 0 || !found || (!a->single_user && found->pw_uid < a->uid_min))
         return NULL;
-    struct account *ac = add(a, user, str_of(found->pw_dir));
+    /* An account without a home has one of ours. */
+    char ours[4096];
+    struct stat st;
+    bool has_home = stat(found->pw_dir, &st) == 0 && S_ISDIR(st.st_mode);
+    snprintf(ours, sizeof ours, "%s/%s", a->homes, found->pw_name);
+    struct account *ac = add(a, user, str_of(has_home ? found->pw_dir : ours));
     ac->uid = found->pw_uid;
     ac->gid = found->pw_gid;
     load_groups(ac, found->pw_name);

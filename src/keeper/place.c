@@ -285,11 +285,10 @@ static int make_home(struct task *t, struct err *e)
     char homes[LIFE_PATH_MAX + 32];
     struct stat st;
     snprintf(homes, sizeof homes, "%s/homes", t->env->state);
-    if (t->env->mode != KEEPER_MODE_ROOT || !is_below(u->home.p, homes) ||
-        stat(u->home.p, &st) == 0)
+    if (!is_below(u->home.p, homes) || stat(u->home.p, &st) == 0)
         return 0;
     if ((mkdir(homes, 0711) < 0 && errno != EEXIST) || mkdir(u->home.p, 0700) < 0 ||
-        chown(u->home.p, u->uid, u->gid) < 0)
+        (geteuid() == 0 && chown(u->home.p, u->uid, u->gid) < 0))
         return err_set(e, ERR_UNAVAILABLE, "cannot make the home '%s': %s", u->home.p,
                        strerror(errno));
     return 0;
