@@ -168,7 +168,9 @@ static bool has_swap(const struct doctor_in *in)
     if (!look_read(in, "/proc/swaps", 64u << 10, &text))
         return false;
     rest = buf_str(&text);
-    return str_next_line(&rest, &line) && str_next_line(&rest, &line) && str_trim(line).n > 0;
+    if (!str_next_line(&rest, &line)) /* the titles */
+        return false;
+    return str_next_line(&rest, &line) && str_trim(line).n > 0;
 }
 
 void check_swap_limits(const struct doctor_in *in, struct doctor_result *r)

@@ -62,7 +62,7 @@ static int text_of(const struct json *v, size_t max, struct arena *a, struct str
 static int read_name(const struct json *v, size_t max, struct arena *a, struct str *out,
                      struct err *e)
 {
-    struct str s;
+    struct str s = { 0 };
     if (text_of(v, max, a, &s, e) < 0)
         return -1;
     for (size_t i = 0; i < s.n; i++)
@@ -89,7 +89,7 @@ static int check_path(struct str s, struct err *e)
 static int read_path(const struct json *v, size_t max, struct arena *a, struct str *out,
                      struct err *e)
 {
-    struct str s;
+    struct str s = { 0 };
     if (read_name(v, max, a, &s, e) < 0 || check_path(s, e) < 0)
         return -1;
     *out = s;
@@ -133,11 +133,11 @@ static int read_cpus(const struct json *v, uint32_t *out, struct err *e)
 {
     uint64_t milli = 0;
     double n = 0;
-    struct str s;
+    struct str s = { 0 };
     if (json_is_string(v)) {
         if (json_as_str(v, 64, &s, e) < 0 || parse_milli(s, CPU_MILLI_MAX, &milli, e) < 0)
             return -1;
-    } else if (json_as_f64(v, 0, CPU_MILLI_MAX / 1000, &n, e) < 0) {
+    } else if (json_as_f64(v, 0, CPU_MILLI_MAX / 1e3, &n, e) < 0) {
         return -1;
     } else {
         milli = (uint64_t)(n * 1000 + 0.5);
@@ -151,7 +151,7 @@ static int read_cpus(const struct json *v, uint32_t *out, struct err *e)
 static int read_size_mib(const struct json *v, uint32_t *out, struct err *e)
 {
     uint64_t bytes = 0;
-    struct str s;
+    struct str s = { 0 };
     if (!json_is_string(v)) {
         if (json_as_u64(v, MEM_MIB_MAX * MIB, &bytes, e) < 0)
             return -1;
@@ -172,7 +172,7 @@ static int read_duration(const struct json *v, int64_t *out, struct err *e)
 {
     int64_t ms = 0;
     uint64_t seconds = 0;
-    struct str s;
+    struct str s = { 0 };
     if (!json_is_string(v)) {
         if (json_as_u64(v, TIME_LIMIT_MAX_MS / 1000, &seconds, e) < 0)
             return -1;
@@ -199,7 +199,7 @@ static int read_count(const struct json *v, uint64_t max, uint32_t *out, struct 
 
 static int read_word(enum value_kind kind, const struct json *v, size_t *out, struct err *e)
 {
-    struct str s;
+    struct str s = { 0 };
     if (json_as_str(v, 64, &s, e) < 0)
         return -1;
     for (size_t i = 0; value_word(kind, i); i++)
@@ -216,7 +216,7 @@ static int read_word(enum value_kind kind, const struct json *v, size_t *out, st
 
 static int read_signal(const struct json *v, int *out, struct err *e)
 {
-    struct str s;
+    struct str s = { 0 };
     uint64_t n = 0;
     if (!json_is_string(v)) {
         if (json_as_u64(v, 64, &n, e) < 0)
@@ -258,7 +258,7 @@ static int read_command(const struct json *v, uint64_t max, struct arena *a, str
                         struct err *e)
 {
     static const char *const shell[] = { "/bin/sh", "-c" };
-    struct str t;
+    struct str t = { 0 };
     size_t n = json_is_array(v) ? json_len(v) : 3;
     if (n > max)
         return err_set(e, ERR_INVALID, "has %zu parts; at most %llu are allowed", n,
@@ -297,7 +297,7 @@ static bool is_variable(struct str k)
 static int read_env(const struct json *v, uint64_t max, struct arena *a, struct spec *s,
                     struct err *e)
 {
-    struct str key, t;
+    struct str key, t = { 0 };
     const struct json *value;
     size_t n = 0;
     if (!json_is_object(v))
@@ -330,7 +330,7 @@ static int read_volume(const struct json *v, struct arena *a, struct spec_volume
                        struct err *e)
 {
     static const char *const keys[] = { "from", "to", "ro" };
-    struct str t, rest;
+    struct str t = { 0 }, rest;
     if (json_is_object(v)) {
         const struct json *from = json_find(v, "from"), *to = json_find(v, "to");
         if (json_only(v, keys, ARRAY_LEN(keys), e) < 0 ||
@@ -378,7 +378,7 @@ static int read_volumes(const struct json *v, uint64_t max, struct arena *a, str
 
 static int read_array(const struct json *v, uint64_t max, struct spec *s, struct err *e)
 {
-    struct str t, range, step, from, to;
+    struct str t = { 0 }, range, step, from, to;
     uint64_t n[3] = { 0, 0, 1 };
     if (json_as_str(v, 64, &t, e) < 0)
         return -1;
