@@ -16,16 +16,21 @@ struct feed {
     struct feed *next;
 };
 
+static void feed_clear(struct feed *f)
+{
+    for (size_t i = 0; i < f->scope.n; i++)
+        free((char *)(uintptr_t)f->tenant[i].p);
+    free(f->tenant);
+    free(f);
+}
+
 static void feed_free(struct feed *f)
 {
     struct feed **at = &f->api->feeds;
     while (*at != f)
         at = &(*at)->next;
     *at = f->next;
-    for (size_t i = 0; i < f->scope.n; i++)
-        free((char *)(uintptr_t)f->tenant[i].p);
-    free(f->tenant);
-    free(f);
+    feed_clear(f);
 }
 
 static void on_close(void *ctx)
@@ -76,9 +81,10 @@ void feeds_wake(struct api *a)
 
 void feeds_free(struct api *a)
 {
-    while (a->feeds) {
-        struct http_request *rq = a->feeds->rq;
-        feed_free(a->feeds);
+    for (struct feed *f = TAKE(a->feeds), *next; f; f = next) {
+        struct http_request *rq = f->rq;
+        next = f->next;
+        feed_clear(f);
         http_stream_end(rq);
     }
 }

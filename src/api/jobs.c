@@ -256,7 +256,7 @@ static int read_submit(struct call *c, struct control_submit *out, bool *out_bat
     AUTO(json_free_p) struct json_doc *d = NULL;
     struct spec *spec = NULL;
     size_t n = 0;
-    if (read_body(c, &d, e) < 0 || read_specs(c, json_root(d), &spec, &n, e) < 0)
+    if (read_body(c, &d, e) < 0 || read_specs(c, json_root(d), &spec, &n, e) < 0 || !spec)
         return -1;
     *out = (struct control_submit){ .user = str_of(c->who.user),
                                     .tenant = spec[0].tenant,

@@ -83,7 +83,7 @@ static void put_gpus(struct call *c, struct json_out *w, const struct node_view 
         json_begin(w, NULL, '{');
         json_put_u64(w, "index", g);
         json_put_str(w, "uuid", str_of(g < n->gpus ? n->gpu_uuid[g] : ""));
-        json_put_str(w, "model", str_of(v->model));
+        json_put_str(w, "model", str_of(v->model ? v->model : ""));
         json_put_u64(w, "free_milli", v->gpu_free[g]);
         json_begin(w, "jobs", '[');
         for (const struct holder *h = holders; h; h = h->next)
