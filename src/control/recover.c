@@ -128,6 +128,8 @@ static void recover_entry(struct control *c, struct entry *en)
         if (en->task[i].state == TASK_UNKNOWN)
             lose(c, en, i, s == JOB_STOPPING ? END_STOPPED : END_LOST);
     if (en->task)
+        tasks_settle(c, en);
+    if (en->task)
         intend_again(c, en);
 }
 

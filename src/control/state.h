@@ -84,6 +84,7 @@ void turn_free(struct turn *t);
 
 /* tasks.c */
 void tasks_act(struct control *c, const struct act *a);
+void tasks_settle(struct control *c, struct entry *en);
 void tasks_event(struct control *c, const struct engine_event *ev);
 /* Moves a job and writes it down; a move that the table refuses is logged and not made. */
 bool job_move(struct control *c, struct entry *en, enum job_event what);

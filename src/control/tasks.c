@@ -326,6 +326,19 @@ static void tell_progress(struct control *c, struct entry *en, const struct engi
     turn_close_soon(c, false);
 }
 
+/* A job is where all its tasks are.  While the engine tells again what there is, one that stands is
+ * first told as started: only with READY is the picture whole. */
+void tasks_settle(struct control *c, struct entry *en)
+{
+    bool begins = en->now.state == JOB_STARTING || en->now.state == JOB_THAWING;
+    if (!c->ready)
+        return;
+    if (begins && all_tasks(en, TASK_RUNNING, TASK_ENDED))
+        job_move(c, en, JOB_EV_STARTED);
+    else if (en->now.state == JOB_FREEZING && all_tasks(en, TASK_PAUSED, TASK_ENDED))
+        job_move(c, en, JOB_EV_PAUSED);
+}
+
 void tasks_event(struct control *c, const struct engine_event *ev)
 {
     struct entry *en = book_find(&c->book, ev->task.job);
@@ -340,13 +353,10 @@ void tasks_event(struct control *c, const struct engine_event *ev)
         tell_progress(c, en, ev);
     } else if (ev->kind == ENGINE_STARTED || ev->kind == ENGINE_RESUMED) {
         t->state = TASK_RUNNING;
-        bool begins = en->now.state == JOB_STARTING || en->now.state == JOB_THAWING;
-        if (begins && all_tasks(en, TASK_RUNNING, TASK_ENDED))
-            job_move(c, en, JOB_EV_STARTED);
+        tasks_settle(c, en);
     } else if (ev->kind == ENGINE_PAUSED) {
         t->state = TASK_PAUSED;
-        if (en->now.state == JOB_FREEZING && all_tasks(en, TASK_PAUSED, TASK_ENDED))
-            job_move(c, en, JOB_EV_PAUSED);
+        tasks_settle(c, en);
     } else if (ev->kind == ENGINE_FAILED) {
         book_set_text(&en->now.message, str_of(ev->failed.msg));
         en->failed_start = true;
