@@ -9,10 +9,13 @@
 
 #include "engine/local/answer.h"
 #include "engine/local/request.h"
+#include "sys/clock.h"
 #include "sys/file.h"
 #include "sys/process.h"
 
 #define RETRY_MS 10
+#define START_WAIT_MS 100 /* between two starts of a keeper; doubled while none says hello */
+#define START_WAIT_MAX_MS INT64_C(5000)
 #define OUT_MAX (256u << 20) /* waits for a keeper that does not read */
 #define READ_BYTES 65536
 
@@ -22,7 +25,8 @@ struct local {
     int fd;
     struct loop_watch *watch, *retry;
     struct process *keeper; /* when we started it */
-    unsigned tries;
+    int64_t start_after_ns; /* no other keeper before */
+    int64_t start_wait_ms;
     struct buf in, out;
     size_t sent;
     bool caps[ENGINE_CAP_COUNT];
@@ -47,8 +51,10 @@ static void start_keeper(struct local *l)
     struct process_spec spec = { .argv = l->config.keeper_argv,
                                  .fd = { PROCESS_NO_FD, STDERR_FILENO, STDERR_FILENO },
                                  .new_group = true };
-    if (!l->config.keeper_argv || l->keeper)
+    if (!l->config.keeper_argv || l->keeper || clock_mono_ns() < l->start_after_ns)
         return;
+    l->start_after_ns = clock_mono_ns() + l->start_wait_ms * 1000000;
+    l->start_wait_ms = MIN(l->start_wait_ms * 2, START_WAIT_MAX_MS);
     l->keeper = process_spawn(l->config.loop, &spec, on_keeper_exit, l, &e);
     if (l->keeper)
         log_event(l->config.log, LOG_INFO_, "keeper.started", "pid=%d", process_pid(l->keeper));
@@ -63,7 +69,6 @@ static void drop(struct local *l, const char *why)
     l->watch = loop_unwatch(l->watch);
     file_close_p(&l->fd);
     l->fd = -1;
-    l->tries = 0;
     buf_truncate(&l->in, 0);
     buf_truncate(&l->out, 0);
     l->sent = 0;
@@ -95,6 +100,7 @@ static void on_line(struct local *l, struct str line)
         memcpy(l->caps, an.caps, sizeof l->caps);
         l->mode = an.mode;
         l->said_hello = true;
+        l->start_wait_ms = START_WAIT_MS;
         return;
     }
     if (an.kind == KEEPER_EV_LEFTOVER) {
@@ -209,15 +215,11 @@ static void try_connect(void *ctx)
         return;
     int fd = connect_unix(l->socket, SOCK_NONBLOCK, &e);
     if (fd < 0) {
-        if (l->tries++ == 0)
-            start_keeper(l);
-        else if (l->tries % 500 == 0 && !l->keeper)
-            start_keeper(l);
+        start_keeper(l);
         loop_timer_set(l->retry, RETRY_MS, 0);
         return;
     }
     l->fd = fd;
-    l->tries = 0;
     l->watch = loop_fd(l->config.loop, fd, on_fd, l, &e);
     request_simple(KEEPER_DO_SYNC, (struct task_id){ 0 }, &l->out);
     flush(l);
@@ -225,7 +227,7 @@ static void try_connect(void *ctx)
 
 static void connect_soon(struct local *l)
 {
-    loop_timer_set(l->retry, l->tries ? RETRY_MS : 0, 0);
+    loop_timer_set(l->retry, 0, 0);
 }
 
 /* ---- verbs: without a keeper they succeed, and are told again after READY ---- */
@@ -371,6 +373,7 @@ struct engine engine_local_new(const struct local_config *c)
     l->state = xstrdup(c->state);
     l->run = xstrdup(c->run);
     l->fd = -1;
+    l->start_wait_ms = START_WAIT_MS;
     l->in = BUF(2 * KEEPER_LINE_MAX);
     l->out = BUF(OUT_MAX);
     l->retry = loop_timer(c->loop, try_connect, l);
