@@ -531,6 +531,7 @@ def main():
     rounds = schedule(args.rounds, rng, points)
     for r in rounds if args.only else ():
         r.harm = r.harm if args.only in r.harm else args.only
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that everything is still taken away
     cluster = cl.Cluster(NET, state_bytes=STATE_BYTES)
     crash, began = Crash(cluster, rng, args.verbose), time.monotonic()
     try:
