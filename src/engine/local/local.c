@@ -389,6 +389,12 @@ const char *engine_local_mode(const struct engine *en)
 void engine_local_end(struct engine *en)
 {
     struct local *l = en->self;
-    if (en->ops == &ops && l->keeper)
+    struct ucred peer;
+    socklen_t n = sizeof peer;
+    if (en->ops != &ops || !l->config.keeper_argv) /* somebody else's */
+        return;
+    if (l->keeper)
         process_kill(l->keeper, SIGTERM);
+    else if (l->fd >= 0 && getsockopt(l->fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) == 0)
+        kill(peer.pid, SIGTERM); /* a daemon before us started it */
 }
