@@ -120,10 +120,18 @@ int control_signal(struct control *c, uint64_t job, int signo, struct err *e)
     if (!en->task)
         return err_set(e, ERR_CONFLICT, "job %llu is %s: nothing of it runs",
                        (unsigned long long)job, job_state_name(en->now.state));
-    for (uint32_t i = 0; i < en->replicas; i++)
-        if (en->task[i].state == TASK_RUNNING &&
-            c->engine.ops->signal(c->engine.self, (struct task_id){ job, en->now.run, i }, signo,
+    bool heard = false;
+    for (uint32_t i = 0; i < en->replicas; i++) {
+        if (en->task[i].state != TASK_RUNNING)
+            continue;
+        heard = true;
+        if (c->engine.ops->signal(c->engine.self, (struct task_id){ job, en->now.run, i }, signo,
                                   e) < 0)
             return -1;
-    return 0;
+    }
+    if (heard)
+        return 0;
+    err_set(e, ERR_CONFLICT, "job %llu is %s: nobody there hears a signal", (unsigned long long)job,
+            job_state_name(en->now.state));
+    return err_hint(e, "send it again when the job runs");
 }
