@@ -210,29 +210,13 @@ static int read_specs(struct call *c, const struct json *o, struct spec **out, s
     return 0;
 }
 
-static void put_submitted(struct json_out *w, uint64_t first, size_t n, bool batch,
-                          const char *state)
-{
-    json_begin(w, NULL, '{');
-    json_put_u64(w, "id", first);
-    json_put_u64(w, "count", n);
-    json_put_str(w, "state", str_of(state));
-    if (batch) {
-        json_begin(w, "ids", '[');
-        for (size_t i = 0; i < n; i++)
-            json_put_u64(w, NULL, first + i);
-        json_end(w, ']');
-    }
-    json_end(w, '}');
-}
-
 static void on_submitted(void *ctx)
 {
     struct later *l = ctx;
     AUTO(buf_free) struct buf b = BUF(API_REPLY_MAX);
     struct json_out w = { .b = &b };
     struct call c = { .api = l->api, .rq = l->rq };
-    put_submitted(&w, l->job, l->n, l->batch, l->state);
+    control_put_submitted(&w, &l->submitted);
     reply_json(&c, 201, &b);
 }
 
@@ -249,7 +233,7 @@ static bool answer_again(struct call *c, struct str key)
     return true;
 }
 
-static int read_submit(struct call *c, struct control_submit *out, bool *out_batch, struct err *e)
+static int read_submit(struct call *c, struct control_submit *out, struct err *e)
 {
     AUTO(json_free_p) struct json_doc *d = NULL;
     struct spec *spec = NULL;
@@ -260,8 +244,8 @@ static int read_submit(struct call *c, struct control_submit *out, bool *out_bat
                                     .tenant = spec[0].tenant,
                                     .uid = c->who.uid,
                                     .spec = spec,
-                                    .n = n };
-    *out_batch = json_find(json_root(d), "jobs") != NULL;
+                                    .n = n,
+                                    .batch = json_find(json_root(d), "jobs") != NULL };
     return 0;
 }
 
@@ -279,19 +263,17 @@ int api_job_submit(struct call *c, struct err *e)
     }
     if (answer_again(c, str_of(key ? key : "")))
         return 0;
-    if (read_submit(c, &s, &l->batch, e) < 0)
+    if (read_submit(c, &s, e) < 0)
         return -1;
     s.key = str_of(key ? key : "");
-    l->state = s.spec[0].held ? "held" : "queued";
     return control_submit(c->api->config.control, &s, (struct control_done){ on_submitted, l },
-                          &l->job, &l->n, e);
+                          &l->submitted, e);
 }
 
 int api_job_check(struct call *c, struct err *e)
 {
     struct control_submit s;
-    bool batch;
-    if (!control_ready(c->api->config.control, e) || read_submit(c, &s, &batch, e) < 0 ||
+    if (!control_ready(c->api->config.control, e) || read_submit(c, &s, e) < 0 ||
         control_check(c->api->config.control, &s, e) < 0)
         return -1;
     http_reply(c->rq, 200, "application/json", STR("{\"ok\":true}"));

@@ -106,7 +106,7 @@ static void send_on(void *ctx)
     struct joblog_record r;
     struct store_job_now now = { 0 };
     struct err e;
-    int got = 0; /* no log yet */
+    int got = 0;                     /* no log yet */
     bool ended = job_ended(f, &now); /* asked first: what it wrote before is then all there */
     if (http_stream_queued(f->rq) > CHUNK) {
         loop_timer_set(f->again, 5, 0);

@@ -73,9 +73,7 @@ struct later {
     struct http_request *rq;
     struct store_scope scope;
     uint64_t job;
-    size_t n;
-    const char *state;
-    bool batch;
+    struct control_submitted submitted;
 };
 
 /* ---- requests ---- */

@@ -10,6 +10,7 @@
 #ifndef NS_CONTROL_CONTROL_H
 #define NS_CONTROL_CONTROL_H
 
+#include "base/json.h"
 #include "core/core.h"
 #include "engine/engine.h"
 #include "store/store.h"
@@ -60,10 +61,18 @@ struct control_submit {
     const struct spec *spec;
     size_t n;
     struct str key; /* idempotency key, or empty */
+    bool batch;     /* asked for as a list: the answer has one too */
 };
-/* All or none.  Jobs get ids one after the other; *out_first and *out_n tell which. */
+struct control_submitted {
+    uint64_t first; /* their ids are one after the other */
+    size_t n;
+    bool held, batch;
+};
+/* All or none.  When this user's key is that of a submit on its way to the disk, it is that one. */
 int control_submit(struct control *c, const struct control_submit *s, struct control_done done,
-                   uint64_t *out_first, size_t *out_n, struct err *e) MUST_USE;
+                   struct control_submitted *out, struct err *e) MUST_USE;
+/* The answer to a submit, as it is given, and kept for the same key. */
+void control_put_submitted(struct json_out *w, const struct control_submitted *t);
 /* Would it be taken?  Changes nothing. */
 int control_check(struct control *c, const struct control_submit *s, struct err *e) MUST_USE;
 

@@ -26,8 +26,15 @@ struct act {
 };
 
 /* One round: what was applied since the last commit, and what follows from it. */
+struct keyed {
+    char *user, *key;
+    struct control_submitted what;
+};
+
 struct turn {
     struct store_batch *batch;
+    struct keyed *keyed; /* submits with an idempotency key */
+    size_t n_keyed, keyed_cap;
     struct act *act;
     size_t acts, act_cap;
     struct control_done *done;
@@ -75,6 +82,11 @@ struct turn *turn_open(struct control *c);
 int turn_apply(struct control *c, const struct event *ev, struct err *e) MUST_USE; /* and journal */
 void turn_act(struct control *c, struct act a);
 void turn_done(struct control *c, struct control_done d);
+void turn_key(struct control *c, struct str user, struct str key,
+              const struct control_submitted *what);
+/* A submit with this key is on its way: its answer, and `d` when it is durable. */
+bool turn_join(struct control *c, struct str user, struct str key, struct control_done d,
+               struct control_submitted *out);
 void turn_save(struct control *c, struct entry *en); /* the job's row as it is now, and its event */
 void turn_event(struct control *c, const struct entry *en); /* the event alone */
 void turn_bury(struct control *c, struct entry *en); /* it has ended: gone with the turn's close */
@@ -95,6 +107,11 @@ void job_release_run(struct control *c, struct entry *en); /* it holds nothing a
 int job_spec(struct control *c, const struct entry *en, struct arena *a, struct spec *out,
              struct err *e) MUST_USE; /* from the store */
 int job_need_spec(struct control *c, struct entry *en, struct err *e) MUST_USE;
+
+/* again.c */
+void job_start_again(struct control *c, struct entry *en); /* those that nobody knows */
+/* After a failure of the machine's own, e.g. a full disk: true when it will be tried again. */
+bool job_start_later(struct control *c, struct entry *en, const struct engine_event *failed);
 
 /* recover.c */
 int recover(struct control *c, struct err *e)

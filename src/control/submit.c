@@ -4,6 +4,7 @@
 #include "control/state.h"
 
 #define SUBMIT_MAX 100000u
+#define ANSWER_MAX (4u << 20) /* a list of so many numbers, and more */
 
 /* A job that names its GPUs and nothing else gets their part of the machine; one without GPUs one
  * CPU; memory goes with whichever it is. */
@@ -170,11 +171,38 @@ int control_check(struct control *c, const struct control_submit *s, struct err 
     return check_all(c, s, &a, &jobs, e) ? 0 : -1;
 }
 
+void control_put_submitted(struct json_out *w, const struct control_submitted *t)
+{
+    json_begin(w, NULL, '{');
+    json_put_u64(w, "id", t->first);
+    json_put_u64(w, "count", t->n);
+    json_put_str(w, "state", str_of(job_state_name(t->held ? JOB_HELD : JOB_QUEUED)));
+    if (t->batch) {
+        json_begin(w, "ids", '[');
+        for (size_t i = 0; i < t->n; i++)
+            json_put_u64(w, NULL, t->first + i);
+        json_end(w, ']');
+    }
+    json_end(w, '}');
+}
+
+static void keep_answer(struct control *c, const struct control_submit *s,
+                        const struct control_submitted *what)
+{
+    AUTO(buf_free) struct buf answer = BUF(ANSWER_MAX);
+    struct json_out w = { .b = &answer };
+    control_put_submitted(&w, what);
+    store_put_answer(turn_open(c)->batch, s->user, s->key, control_now_ms(c), buf_str(&answer));
+    turn_key(c, s->user, s->key, what);
+}
+
 int control_submit(struct control *c, const struct control_submit *s, struct control_done done,
-                   uint64_t *out_first, size_t *out_n, struct err *e)
+                   struct control_submitted *out, struct err *e)
 {
     AUTO(arena_free) struct arena a = { 0 };
     size_t jobs;
+    if (s->key.n && turn_join(c, s->user, s->key, done, out))
+        return 0;
     struct spec *spec = check_all(c, s, &a, &jobs, e);
     struct turn *t = turn_open(c);
     if (!spec || !account_of(&c->accounts, s->user, t->batch, control_now_ms(c), e))
@@ -186,14 +214,10 @@ int control_submit(struct control *c, const struct control_submit *s, struct con
             log_event(c->config.log, LOG_ERROR_, "submit.inconsistent", "why=%s", e->msg);
             abort();
         }
-    if (s->key.n) {
-        char *answer =
-            arena_printf(&a, "{\"id\":%llu,\"count\":%zu}", (unsigned long long)first, jobs);
-        store_put_answer(t->batch, s->user, s->key, control_now_ms(c), str_of(answer));
-    }
+    *out = (struct control_submitted){ first, jobs, spec[0].held, s->batch };
+    if (s->key.n)
+        keep_answer(c, s, out);
     turn_done(c, done);
     turn_close_soon(c, true);
-    *out_first = first;
-    *out_n = jobs;
     return 0;
 }

@@ -22,6 +22,11 @@ void turn_free(struct turn *t)
     for (size_t i = 0; i < t->acts; i++)
         free(t->act[i].slots);
     free(t->act);
+    for (size_t i = 0; i < t->n_keyed; i++) {
+        free(t->keyed[i].user);
+        free(t->keyed[i].key);
+    }
+    free(t->keyed);
     free(t->done);
     free(t);
 }
@@ -51,13 +56,55 @@ void turn_act(struct control *c, struct act a)
     t->act[t->acts++] = a;
 }
 
-void turn_done(struct control *c, struct control_done d)
+static void add_done(struct turn *t, struct control_done d)
 {
-    struct turn *t = turn_open(c);
     if (!d.fn)
         return;
     vec_grow(t->done, t->dones, t->done_cap);
     t->done[t->dones++] = d;
+}
+
+void turn_done(struct control *c, struct control_done d)
+{
+    add_done(turn_open(c), d);
+}
+
+static char *copy_of(struct str s)
+{
+    char *copy = xcalloc(s.n + 1, 1);
+    memcpy(copy, s.p, s.n);
+    return copy;
+}
+
+void turn_key(struct control *c, struct str user, struct str key,
+              const struct control_submitted *what)
+{
+    struct turn *t = turn_open(c);
+    vec_grow(t->keyed, t->n_keyed, t->keyed_cap);
+    t->keyed[t->n_keyed++] = (struct keyed){ copy_of(user), copy_of(key), *what };
+}
+
+static const struct keyed *find_key(const struct turn *t, struct str user, struct str key)
+{
+    for (size_t i = 0; t && i < t->n_keyed; i++)
+        if (str_is(user, t->keyed[i].user) && str_is(key, t->keyed[i].key))
+            return &t->keyed[i];
+    return NULL;
+}
+
+bool turn_join(struct control *c, struct str user, struct str key, struct control_done d,
+               struct control_submitted *out)
+{
+    struct turn *turns[] = { c->written, c->open };
+    for (size_t i = 0; i < ARRAY_LEN(turns); i++) {
+        const struct keyed *first = find_key(turns[i], user, key);
+        if (!first)
+            continue;
+        *out = first->what;
+        add_done(turns[i], d);
+        return true;
+    }
+    return false;
 }
 
 /* What /v1/events says about a job. */
