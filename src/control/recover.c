@@ -77,20 +77,6 @@ static void lose(struct control *c, struct entry *en, uint32_t replica, enum tas
     tasks_event(c, &ev);
 }
 
-static void start_again(struct control *c, struct entry *en)
-{
-    struct job_view v;
-    if (!core_job(c->core, (job_id){ en->id }, &v))
-        abort();
-    struct slot *slots = xcalloc(v.n, sizeof *slots);
-    memcpy(slots, v.slots, v.n * sizeof *slots);
-    turn_act(c, (struct act){ .kind = ACT_TASKS_START,
-                              .job = en->id,
-                              .run = en->now.run,
-                              .replicas = v.n,
-                              .slots = slots });
-}
-
 static bool any_task(const struct entry *en, enum task_state s)
 {
     for (uint32_t i = 0; en->task && i < en->replicas; i++)
@@ -106,14 +92,14 @@ static void intend_again(struct control *c, struct entry *en)
     bool unknown = any_task(en, TASK_UNKNOWN);
     enum job_state s = en->now.state;
     if (s == JOB_STARTING && unknown)
-        start_again(c, en);
+        job_start_again(c, en);
     else if (s == JOB_THAWING && any_task(en, TASK_PAUSED))
         turn_act(c, (struct act){ .kind = ACT_TASKS_RESUME,
                                   .job = en->id,
                                   .run = en->now.run,
                                   .replicas = en->replicas });
     else if (s == JOB_THAWING && unknown)
-        start_again(c, en);
+        job_start_again(c, en);
     else if (s == JOB_STOPPING)
         job_stop(c, en, END_STOPPED);
     else if (s == JOB_FREEZING && job_need_spec(c, en, &e) == 0)
