@@ -130,6 +130,16 @@ def _(c):
     same(c.wait_end(c.submit(["/etc/hostname"], resources=SMALL))["exit_code"], 126)
 
 
+@case("a start that cannot succeed fails at once, and says why")
+def _(c):
+    job = c.wait_end(run(c, "true", volumes=[{"from": "/no/such/folder", "to": "/mnt/x"}]))
+    same((job["state"], job["end"]), ("failed", "start_failed"))
+    assert "/no/such/folder" in job["message"], job["message"]
+    job = c.wait_end(run(c, "true", workdir="/no/such/place"))
+    same(job["state"], "failed")
+    assert "/no/such/place" in job["message"], job["message"]
+
+
 @case("a log can be followed while the job runs, to its end")
 def _(c):
     number = run(c, "for i in 1 2 3; do echo line $i; sleep 0.1; done; exit 3")
