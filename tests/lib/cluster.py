@@ -110,8 +110,8 @@ class _UnixConnection(http.client.HTTPConnection):
 
 
 class Cluster:
-    def __init__(self, net, options=(), state_bytes=0):
-        """`net` is the second byte of the jobs' addresses: two clusters at once need two."""
+    def __init__(self, options=(), state_bytes=0):
+        """Names and addresses come from our pid: two clusters at once do not meet."""
         self.folder = tempfile.mkdtemp(prefix="ns.", dir="/tmp")
         os.chmod(self.folder, 0o755)
         self.state, self.run = f"{self.folder}/s", f"{self.folder}/r"
@@ -120,7 +120,7 @@ class Cluster:
         self.cgroup = f"ns-test-{os.getpid()}"
         self.bridge = f"nt{os.getpid() % 100000}x"
         self.options = ["--simulate-gpus", "4", "--cpus", "64", "--listen", "none", "--cgroup", self.cgroup,
-                        "--net-prefix", self.bridge, "--net-range", f"10.{net}.0.0/16", *options]
+                        "--net-prefix", self.bridge, "--net-range", f"10.{150 + os.getpid() % 100}.0.0/16", *options]
         self.daemon = None
         self.has_tmpfs = state_bytes > 0
         for folder in (self.state, self.libexec, self.work):

@@ -15,7 +15,6 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import cluster as cl  # noqa: E402
 from cluster import wait_for  # noqa: E402
 
-NET = 205
 SMALL = {"cpus": 1, "mem": "64Mi"}
 CASES = []
 
@@ -522,7 +521,7 @@ def main():
         return 0
     wanted = sys.argv[1] if len(sys.argv) > 1 else ""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    c = cl.Cluster(NET)
+    c = cl.Cluster()
     good, number = True, 0
     try:
         c.start()

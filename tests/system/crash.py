@@ -33,7 +33,6 @@ STATE_BYTES = 96 << 20
 FIRE_S = 2.5    # so long a fail point may wait to be reached; then its process is killed anyway
 ANSWER_S = 3    # a client that waits longer asks again, under the same key
 DRAIN_S = 120
-NET = 204
 # Where only some jobs come by.
 NEEDS = {"keeper.after_freeze": "pause", "keeper.after_stop_note": "cancel", "keeper.before_failed": "nowhere"}
 OFTEN = ("short", "short", "half", "long")
@@ -577,7 +576,7 @@ def main():
     for r in rounds if args.only else ():
         r.harm = r.harm if args.only in r.harm else args.only
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that everything is still taken away
-    cluster = cl.Cluster(NET, state_bytes=STATE_BYTES)
+    cluster = cl.Cluster(state_bytes=STATE_BYTES)
     crash, began = Crash(cluster, rng, args.verbose), time.monotonic()
     try:
         check_the_record(cluster.work)
