@@ -6,6 +6,7 @@ All cases share one cluster; each case has its own jobs.
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -14,6 +15,7 @@ import traceback
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import cluster as cl  # noqa: E402
 from cluster import wait_for  # noqa: E402
+from task import EXIT, STDOUT, exec_frame  # noqa: E402
 
 SMALL = {"cpus": 1, "mem": "64Mi"}
 CASES = []
@@ -424,7 +426,53 @@ def _(c):
     same(c.call("POST", "/v1/jobs/1", {})[0], 405)
 
 
+def stream(c, number, first):
+    """All frames of an upgraded connection, as {type: bytes}."""
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    sock.settimeout(20)
+    sock.connect(f"{c.run}/api.sock")
+    sock.sendall(f"GET /v1/jobs/{number}/stream HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\n"
+                 "Upgrade: nightshift-stream\r\n\r\n".encode())
+    data = sock.makefile("rwb")
+    same(data.readline().split()[1], b"101")
+    while data.readline().strip():
+        pass
+    data.write(first)
+    data.flush()
+    frames = {}
+    while len(head := data.read(4)) == 4:
+        frames[head[0]] = frames.get(head[0], b"") + data.read(int.from_bytes(head[1:], "big"))
+    return frames
+
+
+@case("another command runs inside the job, as the same user, and tells its own end")
+def _(c):
+    number = run(c, "exec sleep 60")
+    pid = one_process(c, number)[0]
+    frames = stream(c, number, exec_frame(["sh", "-c", "readlink /proc/self/ns/pid; id -u; exit 6"]))
+    same(frames[STDOUT].decode().split(), [os.readlink(f"/proc/{pid}/ns/pid"), str(cl.JOB_UID)])
+    same(frames[EXIT], bytes([0, 6]))
+    same(c.job(number)["state"], "running")
+    c.ask("POST", f"/v1/jobs/{number}/cancel", {})
+    same(c.wait_end(number)["state"], "cancelled")
+
+
 # ---- the daemon ----
+
+@case("a job whose supervisor is killed is told as lost, and nothing of it is left")
+def _(c):
+    number = run(c, "sleep 60 & exec sleep 61")
+    pid = one_process(c, number)[0]
+    parent = [int(line.split()[1]) for line in cl.proc_file(pid, "status").decode().splitlines()
+              if line.startswith("PPid:")][0]
+    if cl.proc_file(parent, "comm") != b"nightshift-init\n":
+        parent = [int(line.split()[1]) for line in cl.proc_file(parent, "status").decode().splitlines()
+                  if line.startswith("PPid:")][0]
+    same(cl.proc_file(parent, "comm"), b"nightshift-init\n")
+    os.kill(parent, signal.SIGKILL)
+    job = c.wait_end(number)
+    same((job["state"], job["end"]), ("failed", "lost"))
+    same(processes(c, number), {})
 
 @case("jobs run on while the daemon is stopped and started, and their end is known")
 def _(c):
