@@ -141,6 +141,23 @@ def _(c):
     assert "/no/such/place" in job["message"], job["message"]
 
 
+@case("a start that may succeed later is tried again, says why, and can be cancelled")
+def _(c):
+    if not c.ask("GET", "/v1/server")["caps"]["images"]:
+        raise Skip("there is nothing here to fetch images with")
+    number = run(c, "true", image="registry.invalid/no/such:1")
+
+    def failures():
+        with open(c.log_path, encoding="utf-8") as f:
+            return f.read().count(f"task.failed task={number}.1.0 ")
+    wait_for("a second try", lambda: failures() > 1)
+    job = c.job(number)
+    same((job["state"], job["run"]), ("starting", 1))
+    assert "registry.invalid" in job["message"], job["message"]
+    c.ask("POST", f"/v1/jobs/{number}/cancel", {})
+    same(c.wait_end(number)["state"], "cancelled")
+
+
 @case("a log can be followed while the job runs, to its end")
 def _(c):
     number = run(c, "for i in 1 2 3; do echo line $i; sleep 0.1; done; exit 3")
