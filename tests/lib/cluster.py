@@ -18,6 +18,7 @@ BUILD = os.environ["NIGHTSHIFT_BUILD"]
 LIBEXEC = os.environ.get("NIGHTSHIFT_LIBEXEC", BUILD)
 PATIENCE_S = 60
 JOB_UID = 700000000  # root has no account that jobs may use, so it gets the first of ours
+IDLE_NETWORKS = 32  # about as many as ran at once
 ENDED = ("succeeded", "failed", "cancelled")
 
 # The keeper is started by the daemon: this stands in its place, hands it a fail point once, and is
@@ -77,6 +78,11 @@ def process_birth(pid):
     return None if not words or words[0] in (b"Z", b"X") else int(words[19])
 
 
+def process_parent(pid):
+    words = proc_file(pid, "stat").rpartition(b")")[2].split()
+    return int(words[1]) if words else 0
+
+
 def process_environ(pid):
     pairs = (word.partition(b"=") for word in proc_file(pid, "environ").split(b"\0") if b"=" in word)
     return {key.decode(errors="replace"): value.decode(errors="replace") for key, _, value in pairs}
@@ -98,7 +104,7 @@ def pids_naming(folder):
             if folder.encode() in proc_file(pid, "cmdline") and pid != os.getpid()]
 
 
-class _UnixConnection(http.client.HTTPConnection):
+class UnixConnection(http.client.HTTPConnection):
     def __init__(self, path, timeout):
         super().__init__("localhost", timeout=timeout)
         self.path = path
@@ -154,13 +160,11 @@ class Cluster:
                                            stderr=log, start_new_session=True)
 
     def keeper_pid(self):
-        """None while there is none; the shell that is about to become it does not count."""
-        want = f"--run\0{self.run}\0".encode()
-        for pid in all_pids():
-            line = proc_file(pid, "cmdline")
-            if line.startswith(f"{self.libexec}/keeper\0".encode()) and want in line and process_birth(pid):
-                return pid
-        return None
+        """None while there is none.  Neither the shell that is about to become it counts, nor a child of
+        it that has not become crun yet and looks just like it."""
+        first = f"{self.libexec}/keeper\0".encode()
+        found = [pid for pid in all_pids() if proc_file(pid, "cmdline").startswith(first) and process_birth(pid)]
+        return next((pid for pid in found if process_parent(pid) not in found), None)
 
     def kill_keeper(self):
         pid = wait_for("a keeper to kill", self.keeper_pid)
@@ -204,7 +208,7 @@ class Cluster:
 
     def call(self, method, path, body=None, key=None, timeout=PATIENCE_S):
         """(status, what the answer says); Away when there was no whole answer."""
-        conn = _UnixConnection(f"{self.run}/api.sock", timeout)
+        conn = UnixConnection(f"{self.run}/api.sock", timeout)
         headers = {"Content-Type": "application/json"} if method == "POST" else {}
         if key:
             headers["Idempotency-Key"] = key
@@ -263,6 +267,15 @@ class Cluster:
 
     def networks(self):
         return glob.glob(f"{self.run}/netns/*")
+
+    def links(self):
+        """The machine's ends of the networks' cables."""
+        return glob.glob(f"/sys/class/net/{self.bridge}*/brif/*")
+
+    def surplus(self):
+        """Networks wait for the next jobs, but not without bound, and each has one cable."""
+        names, links = self.networks(), self.links()
+        return [*names, *links] if len(names) > IDLE_NETWORKS or len(names) != len(links) else []
 
     def task_files(self):
         """Of tasks that are over everything but the log is to be forgotten."""

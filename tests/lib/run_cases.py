@@ -408,7 +408,7 @@ def _(c):
 
 
 def stream_lines(c, path):
-    conn = cl._UnixConnection(f"{c.run}/api.sock", 20)
+    conn = cl.UnixConnection(f"{c.run}/api.sock", 20)
     conn.request("GET", path)
     answer = conn.getresponse()
     same((answer.status, answer.headers["Content-Type"].split(";")[0]), (200, "text/event-stream"))
@@ -480,11 +480,9 @@ def _(c):
 def _(c):
     number = run(c, "sleep 60 & exec sleep 61")
     pid = one_process(c, number)[0]
-    parent = [int(line.split()[1]) for line in cl.proc_file(pid, "status").decode().splitlines()
-              if line.startswith("PPid:")][0]
-    if cl.proc_file(parent, "comm") != b"nightshift-init\n":
-        parent = [int(line.split()[1]) for line in cl.proc_file(parent, "status").decode().splitlines()
-                  if line.startswith("PPid:")][0]
+    parent = cl.process_parent(pid)
+    if cl.proc_file(parent, "comm") != b"nightshift-init\n":  # it was the one in the background
+        parent = cl.process_parent(parent)
     same(cl.proc_file(parent, "comm"), b"nightshift-init\n")
     os.kill(parent, signal.SIGKILL)
     job = c.wait_end(number)
@@ -530,7 +528,8 @@ def _(c):
 @case("nothing is left of jobs that are over")
 def _(c):
     def left():
-        found = {"cgroups": c.cgroups(), "mounts": c.mounts(), "files": c.task_files(), "in networks": c.network_users()}
+        found = {"cgroups": c.cgroups(), "mounts": c.mounts(), "files": c.task_files(), "in networks": c.network_users(),
+                 "networks": c.surplus()}
         return {key: value for key, value in found.items() if value}
     try:
         wait_for("nothing to be left", lambda: not left(), 20)
