@@ -19,6 +19,7 @@ struct entry *book_find(const struct book *b, uint64_t id)
 static void entry_free(struct entry *en)
 {
     loop_unwatch(en->grace);
+    loop_unwatch(en->again);
     book_set_text(&en->now.end, STR(""));
     book_set_text(&en->now.message, STR(""));
     book_set_text(&en->now.where, STR(""));

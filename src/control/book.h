@@ -13,6 +13,7 @@
 enum task_state {
     TASK_UNKNOWN, /* nobody has told us of it since we started */
     TASK_STARTING,
+    TASK_AGAIN, /* its start failed and is tried again after a while */
     TASK_RUNNING,
     TASK_PAUSED,
     TASK_ENDED
@@ -25,7 +26,7 @@ struct task {
 };
 
 struct control;
-struct grace {
+struct job_ref {
     struct control *c;
     uint64_t job;
 };
@@ -49,7 +50,9 @@ struct entry {
     struct task *task;    /* of the run that holds resources, one a replica; else NULL */
     uint32_t bad;         /* the first task that ended badly, or NONE */
     bool failed_start;
-    struct grace grace_of;
+    uint32_t start_tries; /* starts of this run that failed */
+    struct job_ref grace_of, again_of;
+    struct loop_watch *again; /* until the next start */
     struct loop_watch *grace; /* runs out while it saves itself */
 };
 

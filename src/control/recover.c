@@ -77,20 +77,6 @@ static void lose(struct control *c, struct entry *en, uint32_t replica, enum tas
     tasks_event(c, &ev);
 }
 
-static void start_again(struct control *c, struct entry *en)
-{
-    struct job_view v;
-    if (!core_job(c->core, (job_id){ en->id }, &v))
-        abort();
-    struct slot *slots = xcalloc(v.n, sizeof *slots);
-    memcpy(slots, v.slots, v.n * sizeof *slots);
-    turn_act(c, (struct act){ .kind = ACT_TASKS_START,
-                              .job = en->id,
-                              .run = en->now.run,
-                              .replicas = v.n,
-                              .slots = slots });
-}
-
 static bool any_task(const struct entry *en, enum task_state s)
 {
     for (uint32_t i = 0; en->task && i < en->replicas; i++)
@@ -107,7 +93,7 @@ static void intend_again(struct control *c, struct entry *en)
     if (s == JOB_STOPPING || (en->bad != NONE && s != JOB_FREEZING))
         job_stop(c, en, END_STOPPED);
     else if (unknown)
-        start_again(c, en);
+        job_start_again(c, en);
     else if (s == JOB_THAWING && any_task(en, TASK_PAUSED))
         turn_act(c, (struct act){ .kind = ACT_TASKS_RESUME,
                                   .job = en->id,

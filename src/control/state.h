@@ -113,6 +113,11 @@ int job_spec(struct control *c, const struct entry *en, struct arena *a, struct 
              struct err *e) MUST_USE; /* from the store */
 int job_need_spec(struct control *c, struct entry *en, struct err *e) MUST_USE;
 
+/* again.c */
+void job_start_again(struct control *c, struct entry *en); /* those that nobody knows */
+/* After a failure of the machine's own, e.g. a full disk: true when it will be tried again. */
+bool job_start_later(struct control *c, struct entry *en, const struct engine_event *failed);
+
 /* segment.c */
 void segment_review(struct control *c);
 

@@ -187,13 +187,23 @@ static const struct turn_key *find_key(struct turn *t, const char *text, struct 
     return NULL;
 }
 
-static void put_key(struct control *c, const struct control_submit *s, struct turn_key k,
-                    struct arena *a)
+static void put_key(struct control *c, const struct control_submit *s, struct turn_key k)
 {
     struct turn *t = turn_open(c);
-    const char *answer =
-        arena_printf(a, "{\"id\":%llu,\"count\":%zu}", (unsigned long long)k.first, k.n);
-    store_put_answer(t->batch, s->user, s->key, control_now_ms(c), str_of(answer));
+    AUTO(buf_free) struct buf answer = BUF(4u << 20);
+    struct json_out w = { .b = &answer };
+    json_begin(&w, NULL, '{');
+    json_put_u64(&w, "id", k.first);
+    json_put_u64(&w, "count", k.n);
+    json_put_str(&w, "state", str_of(job_state_name(s->spec[0].held ? JOB_HELD : JOB_QUEUED)));
+    if (s->n > 1) {
+        json_begin(&w, "ids", '[');
+        for (size_t i = 0; i < k.n; i++)
+            json_put_u64(&w, NULL, k.first + i);
+        json_end(&w, ']');
+    }
+    json_end(&w, '}');
+    store_put_answer(t->batch, s->user, s->key, control_now_ms(c), buf_str(&answer));
     vec_grow(t->key, t->keys, t->key_cap);
     t->key[t->keys++] = k;
 }
@@ -224,7 +234,7 @@ int control_submit(struct control *c, const struct control_submit *s, struct con
             abort();
         }
     if (text)
-        put_key(c, s, (struct turn_key){ xstrdup(text), first, jobs }, &a);
+        put_key(c, s, (struct turn_key){ xstrdup(text), first, jobs });
     turn_done(c, done);
     turn_close_soon(c, true);
     *out_first = first;

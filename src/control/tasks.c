@@ -1,4 +1,5 @@
 /* From the engine's events to the life of a job, and from its life to the engine's verbs. */
+#include <signal.h>
 #include <stdio.h>
 
 #include "control/environ.h"
@@ -40,6 +41,8 @@ void job_release_run(struct control *c, struct entry *en)
     free(en->task);
     en->task = NULL;
     en->grace = loop_unwatch(en->grace);
+    en->again = loop_unwatch(en->again);
+    en->start_tries = 0;
 }
 
 bool job_move(struct control *c, struct entry *en, enum job_event what)
@@ -171,7 +174,7 @@ void job_stop(struct control *c, struct entry *en, enum task_end why)
 /* It did not save itself in time. */
 static void on_grace_over(void *ctx)
 {
-    struct grace *g = ctx;
+    struct job_ref *g = ctx;
     struct entry *en = book_find(&g->c->book, g->job);
     if (en && en->now.state == JOB_FREEZING) {
         book_set_text(&en->now.message, STR("it did not save itself in time when it was frozen"));
@@ -189,7 +192,7 @@ void job_freeze_begin(struct control *c, struct entry *en)
         a.kind = ACT_TASKS_SIGNAL;
         a.signo = en->freeze_signal;
         loop_unwatch(en->grace);
-        en->grace_of = (struct grace){ c, en->id };
+        en->grace_of = (struct job_ref){ c, en->id };
         en->grace = loop_timer(c->config.loop, on_grace_over, &en->grace_of);
         loop_timer_set(en->grace, (uint64_t)en->grace_ms, 0);
         break;
@@ -296,10 +299,11 @@ void job_settle(struct control *c, struct entry *en)
     bool begins = en->now.state == JOB_STARTING || en->now.state == JOB_THAWING;
     if (!c->ready || !en->task)
         return;
-    if (begins && en->bad == NONE && all_tasks(en, TASK_RUNNING, TASK_ENDED))
+    if (begins && en->bad == NONE && all_tasks(en, TASK_RUNNING, TASK_ENDED)) {
+        book_set_text(&en->now.message, STR("")); /* how the start went */
         job_move(c, en, JOB_EV_STARTED);
-    else if (en->now.state == JOB_FREEZING && en->freeze == FREEZE_PAUSE && en->bad == NONE &&
-             all_tasks(en, TASK_PAUSED, TASK_ENDED))
+    } else if (en->now.state == JOB_FREEZING && en->freeze == FREEZE_PAUSE && en->bad == NONE &&
+               all_tasks(en, TASK_PAUSED, TASK_ENDED))
         job_move(c, en, JOB_EV_PAUSED);
 }
 
@@ -383,6 +387,8 @@ void tasks_event(struct control *c, const struct engine_event *ev)
     } else if (ev->kind == ENGINE_PAUSED) {
         t->state = TASK_PAUSED;
         job_settle(c, en);
+    } else if (ev->kind == ENGINE_FAILED && job_start_later(c, en, ev)) {
+        return;
     } else if (ev->kind == ENGINE_FAILED) {
         if (en->now.state != JOB_STOPPING)
             book_set_text(&en->now.message, str_of(ev->failed.msg));
@@ -485,6 +491,11 @@ void tasks_act(struct control *c, const struct act *a)
     }
     for (uint32_t i = 0; i < a->replicas; i++) {
         bool over = same_run && en->task[i].state == TASK_ENDED;
+        if (a->kind == ACT_TASKS_STOP && same_run && en->task[i].state == TASK_AGAIN) {
+            task_ended(c, en, i, (struct task){ .why = a->why, .signal = SIGTERM });
+            same_run = en->task != NULL; /* that was the last one, maybe */
+            continue;
+        }
         if (a->kind == ACT_TASKS_FORGET || (same_run && !over))
             act_one(c, a, (struct task_id){ a->job, a->run, i });
     }

@@ -17,6 +17,7 @@
 
 #define START_LIMIT_MS 120000
 #define CTL_BACKLOG 64
+#define STATUS_BYTES 4096
 
 int launch_paths(struct task *t, struct err *e)
 {
@@ -59,6 +60,9 @@ int launch_write(struct task *t, struct err *e)
         return -1;
     if (!task_lock(t->status_fd))
         return err_set(e, ERR_CONFLICT, "task %s runs already: its status is locked", t->name);
+    /* Room for how it ends: a disk that is full by then must not lose its exit code. */
+    if (fallocate(t->status_fd, FALLOC_FL_KEEP_SIZE, 0, STATUS_BYTES) < 0 && errno == ENOSPC)
+        return err_set(e, ERR_UNAVAILABLE, "cannot write '%s/status': %s", t->dir, strerror(errno));
     fail_point("keeper.after_lock");
     free(t->line);
     t->line = NULL;

@@ -386,13 +386,16 @@ void task_forget(struct task *t, bool log_too)
 
 void task_tell(struct task *t)
 {
-    if (t->state == TASK_RUNNING)
+    /* One that is over is told so when nothing of it is left; until then it is there. */
+    bool ending = t->state == TASK_ENDING && t->started_ms;
+    if (t->state == TASK_RUNNING || ending)
         tell_started(t->env, t->name, t->started_ms, life_pid(t));
     if (t->state == TASK_RUNNING && t->notes.paused && t->pause_told)
         tell_paused(t->env, t->name, true, t->notes.paused_since_ms);
     if (t->state == TASK_ENDED)
         tell_ended(t->env, t->name, &t->result);
-    if (t->state == TASK_QUEUED || t->state == TASK_PREPARING || t->state == TASK_STARTING)
+    if (t->state == TASK_QUEUED || t->state == TASK_PREPARING || t->state == TASK_STARTING ||
+        (t->state == TASK_ENDING && !ending))
         tell_progress(t->env, t->name, &(struct tell_progress){ STR("starting"), 0, 0 });
 }
 

@@ -87,8 +87,11 @@ static struct spec defaults(void)
 }
 
 /* Objects of which only known keys may be given: the whole, and each section. */
-static int check_keys(const struct json *obj, const char *section, struct err *e)
+static int check_keys(const struct json *obj, const char *section, struct arena *a,
+                      const char **out_field, struct err *e)
 {
+    const struct json *value;
+    struct str key;
     const char *keys[ARRAY_LEN(fields) + ARRAY_LEN(sections)];
     size_t n = 0;
     for (size_t i = 0; i < ARRAY_LEN(fields); i++)
@@ -96,14 +99,26 @@ static int check_keys(const struct json *obj, const char *section, struct err *e
             keys[n++] = fields[i].key;
     for (size_t i = 1; i < ARRAY_LEN(sections) && !section; i++)
         keys[n++] = sections[i];
-    return json_only(obj, keys, n, e);
+    if (json_only(obj, keys, n, e) == 0)
+        return 0;
+    for (size_t i = 0; json_is_object(obj) && json_pair(obj, i, &key, &value); i++) {
+        size_t k = 0;
+        while (k < n && !str_is(key, keys[k]))
+            k++;
+        if (k < n)
+            continue;
+        *out_field = arena_printf(a, "%s%s%.*s", section ? section : "", section ? "." : "",
+                                  (int)MIN(key.n, (size_t)NAME_MAX_BYTES), key.p);
+        break;
+    }
+    return -1;
 }
 
 static int read_section(const struct json *obj, const char *section, struct arena *a,
                         struct spec *into, const char **out_field, struct err *e)
 {
     *out_field = section;
-    if (check_keys(obj, section, e) < 0)
+    if (check_keys(obj, section, a, out_field, e) < 0)
         return section ? err_wrap(e, "field '%s'", section) : -1;
     for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
         const struct spec_field *f = &fields[i];

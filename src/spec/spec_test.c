@@ -74,8 +74,9 @@ static void bad_fields_are_named(void)
     static const struct {
         const char *text, *field, *say;
     } bad[] = {
-        { "{\"command\":[\"x\"],\"gpu\":1}", NULL, "unknown field 'gpu'" },
-        { "{\"command\":[\"x\"],\"resources\":{\"gpu\":1}}", "resources", "unknown field 'gpu'" },
+        { "{\"command\":[\"x\"],\"gpu\":1}", "gpu", "unknown field 'gpu'" },
+        { "{\"command\":[\"x\"],\"resources\":{\"gpu\":1}}", "resources.gpu",
+          "unknown field 'gpu'" },
         { "{\"resources\":{\"gpus\":1}}", "command", "'command' is missing" },
         { "{\"command\":[]}", "command", "empty" },
         { "{\"command\":\"\"}", "command", "empty" },

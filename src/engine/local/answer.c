@@ -65,12 +65,21 @@ static int read_node(const struct json *o, struct arena *a, struct answer *out, 
     return 0;
 }
 
+static enum err_code code_of(struct str slug)
+{
+    for (int i = 0; i < ERR_CODE_COUNT; i++)
+        if (str_is(slug, err_info((enum err_code)i)->slug))
+            return (enum err_code)i;
+    return ERR_INTERNAL;
+}
+
 static int read_failed(const struct json *o, struct answer *out, struct err *e)
 {
-    struct str msg = STR("the start failed"), hint = STR("");
-    if (json_get_str(o, "msg", 1000, &msg, e) < 0 || json_get_str(o, "hint", 1000, &hint, e) < 0)
+    struct str msg = STR("the start failed"), hint = STR(""), slug = STR("internal");
+    if (json_get_str(o, "code", 32, &slug, e) < 0 || json_get_str(o, "msg", 1000, &msg, e) < 0 ||
+        json_get_str(o, "hint", 1000, &hint, e) < 0)
         return -1;
-    err_set(&out->event.failed, ERR_UNAVAILABLE, "%.*s", STR_ARG(msg));
+    err_set(&out->event.failed, code_of(slug), "%.*s", STR_ARG(msg));
     err_hint(&out->event.failed, "%.*s", STR_ARG(hint));
     return 0;
 }

@@ -396,6 +396,14 @@ const char *engine_local_mode(const struct engine *en)
 void engine_local_end(struct engine *en)
 {
     struct local *l = en->self;
-    if (en->ops == &ops && l->keeper)
+    struct ucred peer = { 0 };
+    socklen_t n = sizeof peer;
+    if (en->ops != &ops || !l->config.keeper_argv)
+        return;
+    if (l->keeper) {
         process_kill(l->keeper, SIGTERM);
+    } else if (l->fd >= 0 && getsockopt(l->fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) == 0 &&
+               peer.pid > 0) {
+        kill(peer.pid, SIGTERM); /* an earlier daemon of ours started it */
+    }
 }

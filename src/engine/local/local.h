@@ -29,7 +29,7 @@ struct engine engine_local_new(const struct local_config *c);
 /* "root", "rootless", "plain"; "" before the keeper has said. */
 const char *engine_local_mode(const struct engine *en);
 
-/* Ends a keeper that we started, once nothing runs any more. */
+/* Ends the keeper, unless somebody else looks after it; once nothing runs any more. */
 void engine_local_end(struct engine *en);
 
 #endif

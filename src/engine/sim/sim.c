@@ -108,7 +108,7 @@ static void happened(struct sim *s, struct life *l, enum life_step step)
         return;
     case LIFE_FAILED:
         ev = about(s, l, ENGINE_FAILED);
-        err_set(&ev.failed, ERR_UNAVAILABLE, "the simulated start failed");
+        err_set(&ev.failed, ERR_INVALID, "the simulated start failed");
         err_hint(&ev.failed, "its script or the seed says so");
         tell(s, ev);
         drop(s, l);

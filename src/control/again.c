@@ -1,0 +1,59 @@
+/* Starts that are told again: after a crash, and after a failure of the machine that may pass. */
+#include "control/state.h"
+
+#define START_TRIES 12u /* in about three minutes */
+#define START_WAIT_MS UINT64_C(250)
+#define START_WAIT_MAX_MS UINT64_C(30000)
+
+void job_start_again(struct control *c, struct entry *en)
+{
+    struct job_view v;
+    if (!core_job(c->core, (job_id){ en->id }, &v))
+        abort();
+    struct slot *slots = xcalloc(v.n, sizeof *slots);
+    memcpy(slots, v.slots, v.n * sizeof *slots);
+    turn_act(c, (struct act){ .kind = ACT_TASKS_START,
+                              .job = en->id,
+                              .run = en->now.run,
+                              .replicas = v.n,
+                              .slots = slots });
+}
+
+static bool is_beginning(const struct entry *en)
+{
+    return en->now.state == JOB_STARTING || en->now.state == JOB_THAWING;
+}
+
+static void on_again(void *ctx)
+{
+    struct job_ref *of = ctx;
+    struct control *c = of->c;
+    struct entry *en = book_find(&c->book, of->job);
+    if (!en || !en->task || !is_beginning(en) || !c->ready)
+        return; /* after READY all that is not known is started again */
+    for (uint32_t i = 0; i < en->replicas; i++)
+        if (en->task[i].state == TASK_AGAIN)
+            en->task[i].state = TASK_STARTING;
+    job_start_again(c, en);
+    turn_close_soon(c, false);
+}
+
+bool job_start_later(struct control *c, struct entry *en, const struct engine_event *failed)
+{
+    if (failed->failed.code != ERR_UNAVAILABLE || !is_beginning(en) ||
+        en->start_tries >= START_TRIES)
+        return false;
+    uint64_t wait_ms = MIN(START_WAIT_MS << en->start_tries, START_WAIT_MAX_MS);
+    en->start_tries++;
+    en->task[failed->task.replica].state = TASK_AGAIN;
+    log_event(c->config.log, LOG_WARN_, "task.again", "job=%llu wait_ms=%llu why=%s",
+              (unsigned long long)en->id, (unsigned long long)wait_ms, failed->failed.msg);
+    book_set_text(&en->now.message, str_of(failed->failed.msg));
+    turn_save(c, en);
+    turn_close_soon(c, false);
+    en->again_of = (struct job_ref){ c, en->id };
+    if (!en->again)
+        en->again = loop_timer(c->config.loop, on_again, &en->again_of);
+    loop_timer_set(en->again, wait_ms, 0);
+    return true;
+}

@@ -1,0 +1,345 @@
+"""cluster - a real nightshiftd with its keeper, in a folder of its own, driven from the outside.
+
+Shares no code with the daemon: HTTP by the standard library, the truth about processes from /proc.
+Waiting is for a condition and has a bound, never for a time to pass.
+"""
+import glob
+import http.client
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+BUILD = os.environ["NIGHTSHIFT_BUILD"]
+LIBEXEC = os.environ.get("NIGHTSHIFT_LIBEXEC", BUILD)
+PATIENCE_S = 60
+JOB_UID = 700000000  # root has no account that jobs may use, so it gets the first of ours
+IDLE_NETWORKS = 32  # about as many as ran at once
+ENDED = ("succeeded", "failed", "cancelled")
+
+# The keeper is started by the daemon: this stands in its place, hands it a fail point once, and is
+# the keeper from then on.
+KEEPER_STARTER = """#!/bin/sh
+unset NIGHTSHIFT_FAILPOINT
+if [ -f "{folder}/failpoint" ]; then
+    NIGHTSHIFT_FAILPOINT=$(cat "{folder}/failpoint")
+    export NIGHTSHIFT_FAILPOINT
+    rm "{folder}/failpoint"
+fi
+exec "{folder}/keeper" "$@"
+"""
+
+
+class Away(Exception):
+    """No answer: it may have been done or not."""
+
+
+def wait_for(what, condition, patience_s=PATIENCE_S):
+    """The condition's value, once it is true."""
+    until = time.monotonic() + patience_s
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > until:
+            raise AssertionError(f"waited too long: {what}")
+        time.sleep(0.01)
+
+
+def why_not():
+    """Why a cluster cannot run here, or None."""
+    if os.geteuid() != 0:
+        return "containers need root here"
+    for path in (f"{BUILD}/nightshiftd", f"{LIBEXEC}/nightshift-keeper", f"{LIBEXEC}/nightshift-init"):
+        if not os.access(path, os.X_OK):
+            return f"{path} is not built"
+    if not shutil.which("crun"):
+        return "crun is not installed"
+    return None
+
+
+# ---- the machine, as /proc tells it ----
+
+def proc_file(pid, name):
+    try:
+        with open(f"/proc/{pid}/{name}", "rb") as f:
+            return f.read()
+    except OSError:
+        return b""
+
+
+def process_birth(pid):
+    """Tells two processes with one pid apart; None when it is gone or a zombie."""
+    words = proc_file(pid, "stat").rpartition(b")")[2].split()
+    return None if not words or words[0] in (b"Z", b"X") else int(words[19])
+
+
+def process_parent(pid):
+    words = proc_file(pid, "stat").rpartition(b")")[2].split()
+    return int(words[1]) if words else 0
+
+
+def process_environ(pid):
+    pairs = (word.partition(b"=") for word in proc_file(pid, "environ").split(b"\0") if b"=" in word)
+    return {key.decode(errors="replace"): value.decode(errors="replace") for key, _, value in pairs}
+
+
+def all_pids():
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def pids_with(variable, value):
+    """Processes that were started with VARIABLE=value in their environment."""
+    want = f"{variable}={value}".encode()
+    return [pid for pid in all_pids() if want in proc_file(pid, "environ").split(b"\0")]
+
+
+def pids_naming(folder):
+    """Processes with the folder in their command line."""
+    return [pid for pid in all_pids()
+            if folder.encode() in proc_file(pid, "cmdline") and pid != os.getpid()]
+
+
+class UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path, timeout):
+        super().__init__("localhost", timeout=timeout)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self.path)
+
+
+class Cluster:
+    def __init__(self, options=(), state_bytes=0):
+        """Names and addresses come from our pid: two clusters at once do not meet."""
+        self.folder = tempfile.mkdtemp(prefix="ns.", dir="/tmp")
+        os.chmod(self.folder, 0o755)
+        self.state, self.run = f"{self.folder}/s", f"{self.folder}/r"
+        self.libexec, self.work = f"{self.folder}/x", f"{self.folder}/w"
+        self.log_path = f"{self.folder}/log"
+        self.cgroup = f"ns-test-{os.getpid()}"
+        self.bridge = f"nt{os.getpid() % 100000}x"
+        self.options = ["--simulate-gpus", "4", "--cpus", "64", "--listen", "none", "--cgroup", self.cgroup,
+                        "--net-prefix", self.bridge, "--net-range", f"10.{150 + os.getpid() % 100}.0.0/16", *options]
+        self.daemon = None
+        self.has_tmpfs = state_bytes > 0
+        for folder in (self.state, self.libexec, self.work):
+            os.mkdir(folder)
+        if self.has_tmpfs:
+            subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={state_bytes},mode=711", "none", self.state],
+                           check=True)
+        os.makedirs(f"{self.state}/homes/root")
+        for folder in (self.state, f"{self.state}/homes"):
+            os.chmod(folder, 0o711)
+        for folder in (f"{self.state}/homes/root", self.work):
+            os.chown(folder, JOB_UID, JOB_UID)
+        shutil.copy(f"{LIBEXEC}/nightshift-init", self.libexec)
+        shutil.copy(f"{LIBEXEC}/nightshift-keeper", f"{self.libexec}/keeper")
+        with open(f"{self.libexec}/nightshift-keeper", "w", encoding="utf-8") as f:
+            f.write(KEEPER_STARTER.format(folder=self.libexec))
+        os.chmod(f"{self.libexec}/nightshift-keeper", 0o755)
+
+    # ---- processes ----
+
+    def argv(self):
+        return [f"{BUILD}/nightshiftd", "--state", self.state, "--run", self.run, "--libexec", self.libexec,
+                *self.options]
+
+    def start(self, failpoint=None):
+        env = {key: value for key, value in os.environ.items() if not key.startswith("NIGHTSHIFT_")}
+        if failpoint:
+            env["NIGHTSHIFT_FAILPOINT"] = failpoint
+        with open(self.log_path, "ab") as log:
+            self.daemon = subprocess.Popen(self.argv(), env=env, stdin=subprocess.DEVNULL, stdout=log,
+                                           stderr=log, start_new_session=True)
+
+    def keeper_pid(self):
+        """None while there is none.  Neither the shell that is about to become it counts, nor a child of
+        it that has not become crun yet and looks just like it."""
+        first = f"{self.libexec}/keeper\0".encode()
+        found = [pid for pid in all_pids() if proc_file(pid, "cmdline").startswith(first) and process_birth(pid)]
+        return next((pid for pid in found if process_parent(pid) not in found), None)
+
+    def kill_keeper(self):
+        pid = wait_for("a keeper to kill", self.keeper_pid)
+        os.kill(pid, signal.SIGKILL)
+        wait_for("the keeper's death", lambda: process_birth(pid) is None)
+
+    def kill_daemon(self):
+        self.daemon.kill()
+        self.daemon.wait()
+
+    def keeper_failpoint(self, text):
+        """For the next keeper that is started."""
+        with open(f"{self.libexec}/failpoint.new", "w", encoding="utf-8") as f:
+            f.write(text)
+        os.rename(f"{self.libexec}/failpoint.new", f"{self.libexec}/failpoint")
+
+    def forget_failpoint(self):
+        try:
+            os.unlink(f"{self.libexec}/failpoint")
+        except FileNotFoundError:
+            pass
+
+    def is_ready(self):
+        try:
+            return self.call("GET", "/readyz", timeout=5)[0] == 200
+        except Away:
+            return False
+
+    def wait_ready(self):
+        def ready_or_dead():
+            if self.daemon.poll() is not None:
+                raise AssertionError(f"nightshiftd ended with {self.daemon.returncode}:\n{self.log_tail()}")
+            return self.is_ready()
+        wait_for("the cluster to be ready", ready_or_dead)
+
+    def log_tail(self, lines=25):
+        with open(self.log_path, encoding="utf-8", errors="replace") as f:
+            return "".join(f.readlines()[-lines:])
+
+    # ---- the API ----
+
+    def call(self, method, path, body=None, key=None, timeout=PATIENCE_S):
+        """(status, what the answer says); Away when there was no whole answer."""
+        conn = UnixConnection(f"{self.run}/api.sock", timeout)
+        headers = {"Content-Type": "application/json"} if method == "POST" else {}
+        if key:
+            headers["Idempotency-Key"] = key
+        text = body if body is None or isinstance(body, (bytes, str)) else json.dumps(body)
+        try:
+            conn.request(method, path, text if text is not None or method == "GET" else "{}", headers)
+            answer = conn.getresponse()
+            data = answer.read()
+        except (OSError, http.client.HTTPException) as why:
+            raise Away(str(why)) from why
+        finally:
+            conn.close()
+        is_json = "json" in answer.headers.get("Content-Type", "")
+        return answer.status, json.loads(data) if is_json else data.decode()
+
+    def ask(self, method, path, body=None, **more):
+        """The answer of a call that must succeed."""
+        status, answer = self.call(method, path, body, **more)
+        assert status < 300, f"{method} {path}: {status} {answer}"
+        return answer
+
+    def submit(self, command, key=None, **spec):
+        return self.ask("POST", "/v1/jobs", {"command": command, **spec}, key=key)["id"]
+
+    def job(self, number):
+        return self.ask("GET", f"/v1/jobs/{number}")
+
+    def wait_state(self, number, *states):
+        """The job, once it is in one of the states; ends early when it cannot come there any more."""
+        def look():
+            job = self.job(number)
+            if job["state"] not in states and job["state"] in ENDED:
+                raise AssertionError(f"job {number} is {job['state']}, not {states}: {job['message']}")
+            return job if job["state"] in states else None
+        return wait_for(f"job {number} to be {' or '.join(states)}", look)
+
+    def wait_end(self, number):
+        return self.wait_state(number, *ENDED)
+
+    def text_of(self, number, query=""):
+        return self.ask("GET", f"/v1/jobs/{number}/log{query}")
+
+    # ---- what is left ----
+
+    def cgroups(self):
+        """Those of tasks: our own folder may stay, empty."""
+        return sorted(path for root in glob.glob(f"/sys/fs/cgroup/*/{self.cgroup}") +
+                      glob.glob(f"/sys/fs/cgroup/{self.cgroup}") for path in glob.glob(f"{root}/*/"))
+
+    def mounts(self):
+        """Those below our folder, but for the state's own and the networks that wait for the next job."""
+        with open("/proc/self/mounts", encoding="utf-8") as f:
+            places = [line.split()[1] for line in f]
+        return [p for p in places if p.startswith(f"{self.folder}/") and p != self.state and
+                not p.startswith(f"{self.run}/netns/")]
+
+    def networks(self):
+        return glob.glob(f"{self.run}/netns/*")
+
+    def links(self):
+        """The machine's ends of the networks' cables."""
+        return glob.glob(f"/sys/class/net/{self.bridge}*/brif/*")
+
+    def surplus(self):
+        """Networks wait for the next jobs, but not without bound, and each has one cable."""
+        names, links = self.networks(), self.links()
+        return [*names, *links] if len(names) > IDLE_NETWORKS or len(names) != len(links) else []
+
+    def task_files(self):
+        """Of tasks that are over everything but the log is to be forgotten."""
+        return sorted(glob.glob(f"{self.run}/tasks/*") + glob.glob(f"{self.run}/crun/*") +
+                      glob.glob(f"{self.state}/tasks/*/task.json") + glob.glob(f"{self.state}/scratch/*.*.*"))
+
+    def network_users(self):
+        """Processes in one of our network namespaces."""
+        ours = {os.stat(path).st_ino for path in self.networks()}
+        found = []
+        for pid in all_pids():
+            try:
+                if os.stat(f"/proc/{pid}/ns/net").st_ino in ours:
+                    found.append(pid)
+            except OSError:
+                pass
+        return found
+
+    def close(self, keep=False):
+        """Ends everything that is ours, by pid, and removes what it made."""
+        if self.daemon and self.daemon.poll() is None:
+            self.kill_daemon()
+        self.forget_failpoint()
+        while self.keeper_pid():
+            self.kill_keeper()
+        self._end_tasks()
+        with open("/proc/self/mounts", encoding="utf-8") as f:
+            places = [line.split()[1] for line in f]
+        for place in reversed([p for p in places if p.startswith(f"{self.folder}/")]):
+            if not (keep and place == self.state):
+                subprocess.run(["umount", "-l", place], check=False)
+        for name in os.listdir("/sys/class/net"):
+            if name.startswith(self.bridge):
+                self._remove_bridge(name)
+        for path in sorted(glob.glob(f"/sys/fs/cgroup/*/{self.cgroup}/**/", recursive=True), reverse=True):
+            try:
+                os.rmdir(path)
+            except OSError:
+                pass
+        if not keep:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _end_tasks(self):
+        def living():
+            found = set(pids_naming(f"{self.folder}/"))
+            for path in glob.glob(f"/sys/fs/cgroup/*/{self.cgroup}/**/cgroup.procs", recursive=True):
+                with open(path, encoding="utf-8") as f:
+                    found |= {int(pid) for pid in f.read().split()}
+            return [pid for pid in found if process_birth(pid)]
+
+        def none_lives():
+            for path in glob.glob(f"/sys/fs/cgroup/freezer/{self.cgroup}/*/freezer.state"):
+                with open(path, "w", encoding="utf-8") as f:
+                    f.write("THAWED")
+            for pid in living():
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+            return not living()
+        wait_for("the end of all tasks", none_lives)
+
+    @staticmethod
+    def _remove_bridge(name):
+        members = glob.glob(f"/sys/class/net/{name}/brif/*")
+        for link in [os.path.basename(path) for path in members] + [name]:
+            subprocess.run(["ip", "link", "delete", link], check=False, stderr=subprocess.DEVNULL)

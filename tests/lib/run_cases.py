@@ -1,0 +1,612 @@
+"""run_cases - jobs from submit to end, through the HTTP API of a real daemon with its keeper.
+
+What the API says is compared with what /proc says: the observer here reads the processes themselves.
+All cases share one cluster; each case has its own jobs.
+"""
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import traceback
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import cluster as cl  # noqa: E402
+from cluster import wait_for  # noqa: E402
+from task import EXIT, STDOUT, exec_frame  # noqa: E402
+
+SMALL = {"cpus": 1, "mem": "64Mi"}
+CASES = []
+
+
+class Skip(Exception):
+    pass
+
+
+def case(sentence):
+    def add(fn):
+        CASES.append((sentence, fn))
+        return fn
+    return add
+
+
+def same(got, wanted):
+    assert got == wanted, f"{got!r} is not {wanted!r}"
+
+
+def run(c, line, **spec):
+    """A shell line as a job."""
+    return c.submit(["sh", "-c", line], resources=spec.pop("resources", SMALL), **spec)
+
+
+def finished(c, line, **spec):
+    """(the job at its end, its output)"""
+    number = run(c, line, **spec)
+    return c.wait_end(number), c.text_of(number)
+
+
+# ---- the observer ----
+
+def processes(c, number, program=None):
+    """Processes of a job: {pid: environment}, its supervisor left out."""
+    found = {}
+    for pid in cl.pids_with("HOME", f"{c.state}/homes/root"):
+        env, name = cl.process_environ(pid), cl.proc_file(pid, "comm").decode().strip()
+        if env.get("NIGHTSHIFT_JOB_ID") == str(number) and name not in ("", "nightshift-init") and \
+                name == (program or name) and cl.process_birth(pid):
+            found[pid] = env
+    return found
+
+
+def one_process(c, number, program="sleep"):
+    """(pid, environment) of the first one, when there is one and the API says that it runs."""
+    c.wait_state(number, "running")
+    return next(iter(wait_for(f"a {program} of job {number}", lambda: processes(c, number, program)).items()))
+
+
+def gpus_of(c, number):
+    """What its processes were given, as they see it."""
+    env = one_process(c, number)[1]
+    return [gpu for gpu in env.get("NVIDIA_VISIBLE_DEVICES", "").split(",") if gpu not in ("", "void", "none")]
+
+
+def cpu_ticks(pid):
+    words = cl.proc_file(pid, "stat").rpartition(b")")[2].split()
+    return int(words[11]) + int(words[12])
+
+
+# ---- running ----
+
+@case("a job runs as its user, in namespaces of its own, and not as root")
+def _(c):
+    number = run(c, "id -u; id -g; pwd; echo $HOME; readlink /proc/self/ns/pid; grep CapEff /proc/self/status; "
+                    "grep NoNewPrivs /proc/self/status; exec sleep 60")
+    pid = one_process(c, number)[0]
+    with open(f"/proc/{pid}/status", encoding="utf-8") as f:
+        status = dict(line.rstrip("\n").split(":\t", 1) for line in f if ":\t" in line)
+    same(status["Uid"].split(), [str(cl.JOB_UID)] * 4)
+    assert len(status["NSpid"].split()) > 1 and int(status["NSpid"].split()[-1]) < 20, status["NSpid"]
+    for space in ("pid", "mnt", "net", "ipc", "uts"):
+        assert os.readlink(f"/proc/{pid}/ns/{space}") != os.readlink(f"/proc/self/ns/{space}"), space
+    home = f"{c.state}/homes/root"
+    wait_for("its output", lambda: len(c.text_of(number).splitlines()) == 7)
+    lines = c.text_of(number).splitlines()
+    same(lines[:4], [str(cl.JOB_UID), str(cl.JOB_UID), home, home])
+    same(lines[4], os.readlink(f"/proc/{pid}/ns/pid"))
+    assert lines[5].split()[1].strip("0") == "" and lines[6].split()[1] == "1", lines[5:]
+    c.ask("POST", f"/v1/jobs/{number}/cancel", {})
+    same(c.wait_end(number)["state"], "cancelled")
+
+
+@case("a job cannot write to the system, nor see other processes")
+def _(c):
+    job, text = finished(c, "touch /usr/x /etc/x 2>/dev/null && echo wrote; ls -d /proc/[0-9]* | wc -l; "
+                            "touch /tmp/x $HOME/x && echo mine")
+    same(job["state"], "succeeded")
+    lines = text.splitlines()
+    assert "wrote" not in lines and "mine" in lines and int(lines[0]) < 8, lines
+
+
+@case("exit code, signal, stderr and the tail of the log are told")
+def _(c):
+    job, text = finished(c, "echo out; echo err >&2; exit 42")
+    same((job["state"], job["exit_code"], job["exit_signal"], job["end"]), ("failed", 42, 0, "exited"))
+    same(sorted(text.split()), ["err", "out"])
+    records = [line.split(" ", 3) for line in c.text_of(job["id"], "?format=records").splitlines()]
+    same(sorted((r[1], r[3]) for r in records if r[1] != "meta"), [("stderr", "err"), ("stdout", "out")])
+    job, _ = finished(c, "kill -SEGV $$")
+    same((job["state"], job["exit_signal"]), ("failed", signal.SIGSEGV))
+    job, text = finished(c, "seq 1 5000")
+    same(text, "".join(f"{i}\n" for i in range(1, 5001)))
+    same(c.text_of(job["id"], "?tail=3"), "4998\n4999\n5000\n")
+    job, text = finished(c, "printf 'no line feed'")
+    same((job["state"], text), ("succeeded", "no line feed"))
+
+
+@case("a program that is not there: 127, one that cannot be run: 126")
+def _(c):
+    same(c.wait_end(c.submit(["/no/such/program"], resources=SMALL))["exit_code"], 127)
+    same(c.wait_end(c.submit(["/etc/hostname"], resources=SMALL))["exit_code"], 126)
+
+
+@case("a start that cannot succeed fails at once, and says why")
+def _(c):
+    job = c.wait_end(run(c, "true", volumes=[{"from": "/no/such/folder", "to": "/mnt/x"}]))
+    same((job["state"], job["end"]), ("failed", "start_failed"))
+    assert "/no/such/folder" in job["message"], job["message"]
+    job = c.wait_end(run(c, "true", workdir="/no/such/place"))
+    same(job["state"], "failed")
+    assert "/no/such/place" in job["message"], job["message"]
+
+
+@case("a start that may succeed later is tried again, says why, and can be cancelled")
+def _(c):
+    if not c.ask("GET", "/v1/server")["caps"]["images"]:
+        raise Skip("there is nothing here to fetch images with")
+    number = run(c, "true", image="registry.invalid/no/such:1")
+
+    def failures():
+        with open(c.log_path, encoding="utf-8") as f:
+            return f.read().count(f"task.failed task={number}.1.0 ")
+    wait_for("a second try", lambda: failures() > 1)
+    job = c.job(number)
+    same((job["state"], job["run"]), ("starting", 1))
+    assert "registry.invalid" in job["message"], job["message"]
+    c.ask("POST", f"/v1/jobs/{number}/cancel", {})
+    same(c.wait_end(number)["state"], "cancelled")
+
+
+@case("a log can be followed while the job runs, to its end")
+def _(c):
+    number = run(c, "for i in 1 2 3; do echo line $i; sleep 0.1; done; exit 3")
+    same(c.text_of(number, "?follow=1"), "line 1\nline 2\nline 3\n")
+    same(c.job(number)["exit_code"], 3)
+
+
+@case("the command may be a string, the environment is given on")
+def _(c):
+    number = c.submit("echo $COLOUR $NIGHTSHIFT_JOB_ID $SLURM_JOB_ID", env={"COLOUR": "green"}, resources=SMALL)
+    same(c.wait_end(number)["state"], "succeeded")
+    same(c.text_of(number).split(), ["green", str(number), str(number)])
+
+
+# ---- GPUs ----
+
+@case("whole GPUs are never shared, halves share one")
+def _(c):
+    whole = [run(c, "exec sleep 60", resources={**SMALL, "gpus": 1}) for _ in range(3)]
+    halves = [run(c, "exec sleep 60", resources={**SMALL, "gpu_share": 0.5}) for _ in range(2)]
+    seen = {number: gpus_of(c, number) for number in whole + halves}
+    mine = [gpu for number in whole for gpu in seen[number]]
+    same(len(mine), 3)
+    same(len(set(mine)), 3)
+    same(seen[halves[0]], seen[halves[1]])
+    assert not set(seen[halves[0]]) & set(mine), seen
+    waiting = run(c, "exec sleep 60", resources={**SMALL, "gpus": 1})
+    same(c.job(waiting)["state"], "queued")
+    reasons = c.ask("GET", f"/v1/jobs/{waiting}/why")["reasons"]
+    assert reasons and "gpu" in reasons[0]["code"], reasons
+    same(processes(c, waiting), {})
+    c.ask("POST", f"/v1/jobs/{whole[0]}/cancel", {})
+    same(gpus_of(c, waiting), seen[whole[0]])
+    for number in (*whole[1:], *halves, waiting):
+        c.ask("POST", f"/v1/jobs/{number}/cancel", {})
+    for number in (*whole, *halves, waiting):
+        same(c.wait_end(number)["state"], "cancelled")
+
+
+@case("a job sees no device but its own")
+def _(c):
+    number = run(c, "exec sleep 60", resources={**SMALL, "gpus": 2})
+    pid = one_process(c, number)[0]
+    same(len(gpus_of(c, number)), 2)
+    same([name for name in os.listdir(f"/proc/{pid}/root/dev") if name.startswith("nvidia")], [])
+    for name in ("sda", "vda", "mem", "kmsg", "kvm"):
+        assert not os.path.exists(f"/proc/{pid}/root/dev/{name}"), name
+    c.ask("POST", f"/v1/jobs/{number}/cancel", {})
+    c.wait_end(number)
+    without = run(c, "exec sleep 60")
+    same(gpus_of(c, without), [])
+    c.ask("POST", f"/v1/jobs/{without}/cancel", {})
+    c.wait_end(without)
+
+
+# ---- ending ----
+
+@case("a cancelled job is asked to end, then made to; its children go too")
+def _(c):
+    number = run(c, "trap 'echo asked; exit 0' TERM; sleep 60 & wait")
+    one_process(c, number)
+    c.ask("POST", f"/v1/jobs/{number}/cancel", {"reason": "enough"})
+    assert c.wait_end(number)["state"] in ("cancelled", "succeeded")
+    same(c.text_of(number), "asked\n")
+    stubborn = run(c, "trap '' TERM; sleep 61 & sleep 62; sleep 63", freeze={"grace": "1s"})
+    one_process(c, stubborn)
+    c.ask("POST", f"/v1/jobs/{stubborn}/cancel", {})
+    same(c.wait_end(stubborn)["state"], "cancelled")
+    same(processes(c, stubborn), {})
+    waiting = run(c, "true", held=True)
+    same(c.ask("POST", f"/v1/jobs/{waiting}/cancel", {})["state"], "cancelled")
+    status, problem = c.call("POST", f"/v1/jobs/{waiting}/cancel", {})
+    same((status, problem["code"]), (409, "conflict"))
+
+
+@case("a time limit is kept, and named")
+def _(c):
+    job, _ = finished(c, "exec sleep 60", max_time="1s")
+    same((job["state"], job["end"]), ("failed", "time_limit"))
+    assert 900 < job["ended_ms"] - job["started_ms"] < 15000, job
+
+
+@case("a job that uses more memory than it asked for is ended, and told so")
+def _(c):
+    number = c.submit(["python3", "-c", "x = bytearray(300 << 20); print(len(x))"], resources=SMALL)
+    job = c.wait_end(number)
+    same((job["state"], job["end"]), ("failed", "out_of_memory"))
+    assert "memory" in job["message"], job["message"]
+
+
+@case("a job is tried again as often as it asked for")
+def _(c):
+    job, text = finished(c, "echo try $NIGHTSHIFT_RESTART; exit 9", retries=2)
+    same((job["state"], job["exit_code"], job["run"]), ("failed", 9, 3))
+    same(text, "try 2\n")
+    same([c.text_of(job["id"], f"?run={i}") for i in (1, 2, 3)], ["try 0\n", "try 1\n", "try 2\n"])
+
+
+# ---- many ----
+
+@case("an array of 20 runs each index once")
+def _(c):
+    answer = c.ask("POST", "/v1/jobs", {"command": ["sh", "-c", "echo $NIGHTSHIFT_ARRAY_INDEX $SLURM_ARRAY_TASK_ID"],
+                                        "array": "0-19", "resources": SMALL})
+    same(answer["count"], 20)
+    ids = range(answer["id"], answer["id"] + 20)
+    ends = [c.wait_end(number) for number in ids]
+    same({job["state"] for job in ends}, {"succeeded"})
+    same([c.text_of(number).split() for number in ids], [[str(i), str(i)] for i in range(20)])
+    listed = c.ask("GET", f"/v1/jobs?state=all&array={answer['id']}&limit=100")["jobs"]
+    same(sorted(job["id"] for job in listed), list(ids))
+
+
+@case("a gang sees its ranks, and its replicas reach each other")
+def _(c):
+    talk = """
+import os, socket
+rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+where = (os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))
+if rank == 0:
+    with socket.create_server(("", where[1])) as s:
+        print("heard", s.accept()[0].recv(99).decode(), "of", size, flush=True)
+else:
+    for _ in range(500):
+        try:
+            with socket.create_connection(where, 1) as s:
+                s.sendall(str(rank).encode())
+            break
+        except OSError:
+            import time; time.sleep(0.02)
+    else:
+        raise SystemExit("nobody answers at %s:%d" % where)
+"""
+    number = c.submit(["python3", "-c", talk], replicas=2, resources={**SMALL, "gpus": 1})
+    job = c.wait_end(number)
+    texts = [c.text_of(number, f"?replica={i}") for i in (0, 1)]
+    same((job["state"], texts), ("succeeded", ["heard 1 of 2\n", ""]))
+
+
+@case("when one replica fails, the gang is ended whole")
+def _(c):
+    job, _ = finished(c, "[ $RANK = 1 ] && exit 7; exec sleep 60", replicas=2)
+    same((job["state"], job["exit_code"]), ("failed", 7))
+    same(processes(c, job["id"]), {})
+
+
+# ---- holding, freezing ----
+
+@case("a held job waits until it is released")
+def _(c):
+    number = run(c, "echo ran", held=True)
+    same(c.job(number)["state"], "held")
+    same(c.ask("POST", f"/v1/jobs/{number}/release", {})["state"] in ("queued", "starting", "running"), True)
+    same(c.wait_end(number)["state"], "succeeded")
+
+
+@case("a paused job really stands still, keeps its GPU, and goes on")
+def _(c):
+    number = run(c, "while :; do :; done", resources={**SMALL, "gpus": 1}, freeze={"mode": "pause"})
+    pid = one_process(c, number, "sh")[0]
+    wait_for("it to burn CPU", lambda: cpu_ticks(pid) > 5)
+    c.ask("POST", f"/v1/jobs/{number}/freeze", {})
+    c.wait_state(number, "paused")
+    before = cpu_ticks(pid)
+    free = sum(gpu["free_milli"] for gpu in c.ask("GET", "/v1/nodes")["nodes"][0]["gpus"])
+    for _ in range(3):  # other work runs meanwhile
+        same(finished(c, "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done")[0]["state"], "succeeded")
+    same((cpu_ticks(pid), free), (before, 3000))
+    c.ask("POST", f"/v1/jobs/{number}/thaw", {})
+    c.wait_state(number, "running")
+    wait_for("it to go on", lambda: cpu_ticks(pid) > before + 5)
+    c.ask("POST", f"/v1/jobs/{number}/cancel", {})
+    same(c.wait_end(number)["state"], "cancelled")
+
+
+@case("a paused job can be cancelled")
+def _(c):
+    number = run(c, "exec sleep 60", freeze={"mode": "pause"})
+    one_process(c, number)
+    c.ask("POST", f"/v1/jobs/{number}/freeze", {})
+    c.wait_state(number, "paused")
+    c.ask("POST", f"/v1/jobs/{number}/cancel", {})
+    same(c.wait_end(number)["state"], "cancelled")
+    same(processes(c, number), {})
+
+
+@case("a job that saves itself when asked gives its GPU back, and goes on where it was")
+def _(c):
+    line = "echo restart $NIGHTSHIFT_RESTART; [ $NIGHTSHIFT_RESTART = 1 ] && { cat saved; exit 0; }; " \
+           "trap 'echo work >saved; exit 85' USR1; sleep 60 & wait"
+    number = run(c, line, resources={**SMALL, "gpus": 4}, freeze={"mode": "signal", "signal": "USR1"})
+    one_process(c, number)
+    c.ask("POST", f"/v1/jobs/{number}/freeze", {})
+    c.wait_state(number, "frozen")
+    same(processes(c, number), {})
+    same(finished(c, "true", resources={**SMALL, "gpus": 4})[0]["state"], "succeeded")
+    c.ask("POST", f"/v1/jobs/{number}/thaw", {})
+    job = c.wait_end(number)
+    same((job["state"], job["run"], c.text_of(number)), ("succeeded", 2, "restart 1\nwork\n"))
+
+
+@case("a signal reaches the job")
+def _(c):
+    number = run(c, "trap 'echo got it; exit 5' USR2; sleep 60 & wait")
+    one_process(c, number)
+    c.ask("POST", f"/v1/jobs/{number}/signal", {"signal": "USR2"})
+    same((c.wait_end(number)["exit_code"], c.text_of(number)), (5, "got it\n"))
+
+
+# ---- the API ----
+
+@case("the same idempotency key is the same job, also when asked at once")
+def _(c):
+    spec = {"command": ["true"], "resources": SMALL}
+    first, second = (c.ask("POST", "/v1/jobs", spec, key="the key") for _ in range(2))
+    same(second, first)
+    answers = []
+    threads = [threading.Thread(target=lambda: answers.append(c.ask("POST", "/v1/jobs", spec, key="at once")))
+               for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    same(len({answer["id"] for answer in answers}), 1)
+    same(len(answers), 8)
+    batch = {"jobs": [spec, spec]}
+    first, second = (c.ask("POST", "/v1/jobs", batch, key="a batch") for _ in range(2))
+    same(second, first)
+    same(len(first["ids"]), 2)
+
+
+@case("events arrive as they happen, and again after the last one seen")
+def _(c):
+    after = 0
+    for line in stream_lines(c, "/v1/events?after=0"):
+        if line.startswith("id: "):
+            after = int(line[4:])
+            break
+    number = run(c, "true")
+    states = []
+    for line in stream_lines(c, f"/v1/events?after={after}"):
+        if line.startswith("data: "):
+            event = json.loads(line[6:])
+            states += [event["state"]] if event["job"] == number else []
+            if event["job"] == number and event["state"] in cl.ENDED:
+                break
+    same(states, ["queued", "starting", "running", "succeeded"])
+
+
+def stream_lines(c, path):
+    conn = cl.UnixConnection(f"{c.run}/api.sock", 20)
+    conn.request("GET", path)
+    answer = conn.getresponse()
+    same((answer.status, answer.headers["Content-Type"].split(";")[0]), (200, "text/event-stream"))
+    try:
+        while True:
+            line = answer.readline()
+            assert line, "the stream ended"
+            yield line.decode().rstrip("\n")
+    finally:
+        conn.close()
+
+
+@case("what is wrong is refused with a problem that names the field")
+def _(c):
+    good = {"command": ["true"]}
+    for body, field in ((b"{", None), (b"[]", None), (b'{"command":["true"],"command":["false"]}', None),
+                        (b"\xff\xfe", None), ({}, "command"), ({"command": []}, "command"),
+                        ({**good, "colour": 1}, "colour"), ({**good, "resources": {"gpus": -1}}, "resources.gpus"),
+                        ({**good, "resources": {"gpus": "many"}}, "resources.gpus"),
+                        ({**good, "resources": {"mem": "16 apples"}}, "resources.mem"),
+                        ({**good, "max_time": "yesterday"}, "max_time"), ({**good, "priority": "huge"}, "priority"),
+                        ({**good, "array": "9-0"}, "array"), ({**good, "replicas": 0}, "replicas"),
+                        ({**good, "freeze": {"signal": "NOPE"}}, "freeze.signal"),
+                        ({**good, "tenant": 7}, "tenant"), ({"jobs": []}, "jobs")):
+        status, problem = c.call("POST", "/v1/jobs", body)
+        assert status == 400 and problem["status"] == 400 and problem["detail"], f"{body}: {status} {problem}"
+        same((body, problem.get("field")), (body, field))
+    status, problem = c.call("POST", "/v1/jobs", {**good, "resources": {"gpus": 99}})
+    assert status in (400, 409, 422) and problem["detail"], (status, problem)
+    same(c.call("GET", "/v1/jobs/999999")[0], 404)
+    same(c.call("GET", "/v1/nothing")[0], 404)
+    same(c.call("POST", "/v1/jobs/1", {})[0], 405)
+
+
+def stream(c, number, first):
+    """All frames of an upgraded connection, as {type: bytes}."""
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    sock.settimeout(20)
+    sock.connect(f"{c.run}/api.sock")
+    sock.sendall(f"GET /v1/jobs/{number}/stream HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\n"
+                 "Upgrade: nightshift-stream\r\n\r\n".encode())
+    data = sock.makefile("rwb")
+    same(data.readline().split()[1], b"101")
+    while data.readline().strip():
+        pass
+    data.write(first)
+    data.flush()
+    frames = {}
+    while len(head := data.read(4)) == 4:
+        frames[head[0]] = frames.get(head[0], b"") + data.read(int.from_bytes(head[1:], "big"))
+    return frames
+
+
+@case("another command runs inside the job, as the same user, and tells its own end")
+def _(c):
+    number = run(c, "exec sleep 60")
+    pid = one_process(c, number)[0]
+    frames = stream(c, number, exec_frame(["sh", "-c", "readlink /proc/self/ns/pid; id -u; exit 6"]))
+    same(frames[STDOUT].decode().split(), [os.readlink(f"/proc/{pid}/ns/pid"), str(cl.JOB_UID)])
+    same(frames[EXIT], bytes([0, 6]))
+    same(c.job(number)["state"], "running")
+    c.ask("POST", f"/v1/jobs/{number}/cancel", {})
+    same(c.wait_end(number)["state"], "cancelled")
+
+
+# ---- the daemon ----
+
+@case("a job whose supervisor is killed is told as lost, and nothing of it is left")
+def _(c):
+    number = run(c, "sleep 60 & exec sleep 61")
+    pid = one_process(c, number)[0]
+    parent = cl.process_parent(pid)
+    if cl.proc_file(parent, "comm") != b"nightshift-init\n":  # it was the one in the background
+        parent = cl.process_parent(parent)
+    same(cl.proc_file(parent, "comm"), b"nightshift-init\n")
+    os.kill(parent, signal.SIGKILL)
+    job = c.wait_end(number)
+    same((job["state"], job["end"]), ("failed", "lost"))
+    same(processes(c, number), {})
+
+@case("jobs run on while the daemon is stopped and started, and their end is known")
+def _(c):
+    number = run(c, "for i in 1 2 3 4 5 6 7 8; do echo $i; sleep 0.1; done; exit 4")
+    longer = run(c, "exec sleep 60")
+    pid = one_process(c, longer)[0]
+    birth = cl.process_birth(pid)
+    c.daemon.terminate()
+    same(c.daemon.wait(cl.PATIENCE_S), 0)
+    wait_for("its end without a daemon", lambda: not processes(c, number))
+    c.start()
+    c.wait_ready()
+    job = c.wait_end(number)
+    same((job["state"], job["exit_code"], job["run"]), ("failed", 4, 1))
+    same(c.text_of(number), "1\n2\n3\n4\n5\n6\n7\n8\n")
+    same((c.job(longer)["state"], cl.process_birth(pid)), ("running", birth))
+    c.ask("POST", f"/v1/jobs/{longer}/cancel", {})
+    same(c.wait_end(longer)["state"], "cancelled")
+
+
+@case("a second daemon on the same state is refused, and the first goes on")
+def _(c):
+    done = subprocess.run(c.argv(), capture_output=True, text=True, timeout=cl.PATIENCE_S, check=False)
+    assert done.returncode != 0 and done.stderr.startswith("nightshiftd: "), done
+    same(finished(c, "echo here")[1], "here\n")
+
+
+@case("a job can read neither the daemon's files nor what is not its user's")
+def _(c):
+    secret = f"{c.folder}/secret"
+    with open(secret, "w", encoding="utf-8") as f:
+        f.write("secret")
+    os.chmod(secret, 0o600)
+    job, text = finished(c, f"cat {secret} {c.state}/nightshift.db 2>/dev/null; ls {c.run} 2>/dev/null; echo done")
+    same((job["state"], text), ("succeeded", "done\n"))
+
+
+@case("nothing is left of jobs that are over")
+def _(c):
+    def left():
+        found = {"cgroups": c.cgroups(), "mounts": c.mounts(), "files": c.task_files(), "in networks": c.network_users(),
+                 "networks": c.surplus()}
+        return {key: value for key, value in found.items() if value}
+    try:
+        wait_for("nothing to be left", lambda: not left(), 20)
+    except AssertionError:
+        same(left(), {})
+    for gpu in c.ask("GET", "/v1/nodes")["nodes"][0]["gpus"]:
+        same((gpu["free_milli"], gpu["jobs"]), (1000, []))
+
+
+@case("told to end its jobs, a daemon that is stopped leaves nothing running")
+def _(c):
+    number = run(c, "exec sleep 60")
+    one_process(c, number)
+    c.daemon.terminate()
+    c.daemon.wait(cl.PATIENCE_S)
+    c.options += ["--on-stop", "end"]
+    c.start()
+    c.wait_ready()
+    c.daemon.terminate()
+    same(c.daemon.wait(cl.PATIENCE_S), 0)
+    same(processes(c, number), {})
+    wait_for("the keeper to go too", lambda: not c.keeper_pid(), 10)
+
+
+def run_case(number, sentence, fn, c):
+    try:
+        fn(c)
+        print(f"ok {number} - {sentence}", flush=True)
+        return True
+    except Skip as why:
+        print(f"ok {number} - {sentence} # SKIP {why}", flush=True)
+        return True
+    except Exception:
+        print(f"not ok {number} - {sentence}")
+        print("\n".join("#   " + line for line in traceback.format_exc().splitlines()[-12:]))
+        print("\n".join("#   | " + line for line in c.log_tail(8).splitlines()), flush=True)
+        return False
+
+
+def cancel_all(c):
+    """The next case begins with an empty machine."""
+    if c.daemon.poll() is not None:
+        return
+    for job in c.ask("GET", "/v1/jobs?limit=1000")["jobs"]:
+        c.call("POST", f"/v1/jobs/{job['id']}/cancel", {})
+    wait_for("all jobs to end", lambda: not c.ask("GET", "/v1/jobs")["jobs"], 30)
+
+
+def main():
+    why = cl.why_not()
+    if why:
+        print(f"1..0 # SKIP {why}")
+        return 0
+    wanted = sys.argv[1] if len(sys.argv) > 1 else ""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    c = cl.Cluster()
+    good, number = True, 0
+    try:
+        c.start()
+        c.wait_ready()
+        for sentence, fn in CASES:
+            if wanted in sentence:
+                number += 1
+                ok = run_case(number, sentence, fn, c)
+                good = ok and good
+                if not ok:
+                    cancel_all(c)
+    except Exception:
+        good = False
+        number += 1
+        print(f"not ok {number} - the cluster goes on")
+        print("\n".join("#   " + line for line in traceback.format_exc().splitlines()))
+    finally:
+        c.close()
+    print(f"1..{number}")
+    return not good
+
+
+if __name__ == "__main__":
+    sys.exit(main())
