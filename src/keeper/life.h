@@ -52,7 +52,8 @@ struct task {
     struct loop_watch *timer;
     unsigned oom_looks; /* how often still to look whether the kernel killed for want of memory */
     bool killed, pause_told;
-    int64_t end_since_ms; /* ending: since when; 0: not yet */
+    unsigned freeze_looks; /* how often it was not all frozen yet */
+    int64_t end_since_ms;  /* ending: since when; 0: not yet */
     unsigned tries;
 };
 

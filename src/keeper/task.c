@@ -15,7 +15,8 @@
 
 #define LOOK_AGAIN_MS INT64_C(1000) /* at a task whose supervisor cannot be reached */
 #define FREEZE_LOOK_MS INT64_C(2)
-#define FIRST_PIDS 16 /* among the first of a group is its supervisor */
+#define FREEZE_LOOKS 25u /* before it is thawed and frozen anew */
+#define FIRST_PIDS 16    /* among the first of a group is its supervisor */
 #define KILL_AGAIN_MS INT64_C(500)
 
 static void on_timer(void *ctx);
@@ -172,12 +173,28 @@ void life_kill(struct task *t)
     t->killed = true;
 }
 
+/* On v1 a group can stay half frozen, e.g. when a process was caught on its way into another program:
+ * the kernel's advice is to ask again, or to thaw and ask again. */
+static void freeze_again(struct task *t)
+{
+    struct err e;
+    if (cgroups_kind(t->env->cgroups) != CGROUPS_V1)
+        return;
+    bool anew = ++t->freeze_looks % FREEZE_LOOKS == 0;
+    if ((anew && cgroup_freeze(t->env->cgroups, t->name, false, &e) < 0) ||
+        cgroup_freeze(t->env->cgroups, t->name, true, &e) < 0)
+        log_event(t->env->log, LOG_WARN_, "task.freeze", "task=%s why=%s", t->name, e.msg);
+}
+
 static void pause_step(struct task *t)
 {
     if (t->notes.paused == t->pause_told)
         return;
-    if (t->notes.paused && !cgroup_is_frozen(t->env->cgroups, t->name))
+    if (t->notes.paused && !cgroup_is_frozen(t->env->cgroups, t->name)) {
+        freeze_again(t);
         return; /* processes stop one by one: look again */
+    }
+    t->freeze_looks = 0;
     t->pause_told = t->notes.paused;
     tell_paused(t->env, t->name, t->notes.paused, life_now(t));
 }

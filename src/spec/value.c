@@ -254,29 +254,40 @@ static const char *signal_word(int number) /* NULL when it has no name */
 
 /* ---- lists ---- */
 
+/* A line for the shell. */
+static int read_line(const struct json *v, struct arena *a, struct spec *s, struct err *e)
+{
+    const char **argv = arena_array(a, const char *, 4);
+    struct str t = { 0 };
+    if (text_of(v, ARG_MAX_BYTES, a, &t, e) < 0)
+        return -1;
+    if (t.n == 0)
+        return err_set(e, ERR_INVALID, "is empty");
+    argv[0] = "/bin/sh", argv[1] = "-c", argv[2] = t.p;
+    s->argv = argv;
+    s->n_args = 3;
+    return 0;
+}
+
 static int read_command(const struct json *v, uint64_t max, struct arena *a, struct spec *s,
                         struct err *e)
 {
-    static const char *const shell[] = { "/bin/sh", "-c" };
-    struct str t = { 0 };
-    size_t n = json_is_array(v) ? json_len(v) : 3;
+    if (!json_is_array(v))
+        return read_line(v, a, s, e);
+    size_t n = json_len(v), i = 0;
     if (n > max)
         return err_set(e, ERR_INVALID, "has %zu parts; at most %llu are allowed", n,
                        (unsigned long long)max);
     const char **argv = arena_array(a, const char *, n + 1);
-    if (!json_is_array(v)) {
-        if (text_of(v, ARG_MAX_BYTES, a, &t, e) < 0)
-            return -1;
-        argv[0] = shell[0], argv[1] = shell[1], argv[2] = t.p;
-    }
-    size_t i = 0;
-    for (const struct json *at = json_is_array(v) ? json_first(v) : NULL; at;
-         at = json_next(v, at), i++) {
+    for (const struct json *at = json_first(v); at; at = json_next(v, at), i++) {
+        struct str t = { 0 };
         if (text_of(at, ARG_MAX_BYTES, a, &t, e) < 0)
             return err_wrap(e, "part %zu", i + 1);
+        if (i == 0 && t.n == 0)
+            n = 0;
         argv[i] = t.p;
     }
-    if (n == 0 || argv[0][0] == '\0' || (!json_is_array(v) && argv[2][0] == '\0'))
+    if (n == 0)
         return err_set(e, ERR_INVALID, "is empty");
     s->argv = argv;
     s->n_args = (uint32_t)n;

@@ -153,7 +153,7 @@ def _(c):
     wait_for("a second try", lambda: failures() > 1)
     job = c.job(number)
     same((job["state"], job["run"]), ("starting", 1))
-    assert "registry.invalid" in job["message"], job["message"]
+    wait_for("the reason", lambda: "registry.invalid" in c.job(number)["message"])
     c.ask("POST", f"/v1/jobs/{number}/cancel", {})
     same(c.wait_end(number)["state"], "cancelled")
 

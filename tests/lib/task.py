@@ -197,6 +197,8 @@ class Task:
         for i in range(4):
             with open(os.path.join(self.log_dir, f"log.{i}"), "rb") as f:
                 data = f.read()
+            if self.code is None:  # it may be writing just now
+                data = data[:data.rfind(b"\n") + 1]
             if not data:
                 continue
             assert data.endswith(b"\n"), "a segment ends within a record"
