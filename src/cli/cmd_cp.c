@@ -181,8 +181,8 @@ static int run_session(struct cli *c, struct session *s, const char *label, uint
     return 0;
 }
 
-static int download(struct cli *c, struct session_want *w, const char *from, const char *to,
-                    struct err *e)
+static int download(struct cli *c, const struct session_want *want, const char *from,
+                    const char *to, struct err *e)
 {
     const char *folder, *name, *to_folder, *to_name;
     struct tar tar = { .fd = -1 };
@@ -197,7 +197,9 @@ static int download(struct cli *c, struct session_want *w, const char *from, con
         return err_set(e, ERR_DENIED, "cannot write into '%s': %s", to_folder, strerror(errno));
     const char *local[] = { "tar", "-C", tmp, "-o", "-xf", "-", NULL };
     const char *remote[] = { "/bin/sh", "-c", download_script, "sh", from, NULL };
-    w->exec = &(struct stream_exec){ .argv = remote };
+    const struct stream_exec run = { .argv = remote };
+    struct session_want with = *want, *w = &with;
+    w->exec = &run;
     int rc = tar_spawn(local, 0, &tar, e);
     if (rc == 0) {
         w->out = tar.fd;
@@ -214,7 +216,7 @@ static int download(struct cli *c, struct session_want *w, const char *from, con
     return rc;
 }
 
-static int upload(struct cli *c, struct session_want *w, const char *from, const char *to,
+static int upload(struct cli *c, const struct session_want *want, const char *from, const char *to,
                   struct err *e)
 {
     const char *folder, *name;
@@ -226,7 +228,9 @@ static int upload(struct cli *c, struct session_want *w, const char *from, const
         return err_set(e, ERR_INVALID, "'%s' has no name to copy it under", from);
     const char *local[] = { "tar", "-C", folder, "-cf", "-", "--", name, NULL };
     const char *remote[] = { "/bin/sh", "-c", upload_script, "sh", to, name, NULL };
-    w->exec = &(struct stream_exec){ .argv = remote };
+    const struct stream_exec run = { .argv = remote };
+    struct session_want with = *want, *w = &with;
+    w->exec = &run;
     if (tar_spawn(local, 1, &tar, e) < 0)
         return -1;
     w->in = tar.fd;

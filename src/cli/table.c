@@ -97,7 +97,8 @@ static void measure(const struct table *t, bool headers, unsigned *width)
         width[c] = headers ? text_width(str_of(t->columns[c].title)) : 0;
     for (size_t i = 0; i < t->n; i++) {
         unsigned w = text_width(t->cells[i].text);
-        width[i % t->n_columns] = MAX(width[i % t->n_columns], w);
+        size_t c = t->n_columns ? i % t->n_columns : 0;
+        width[c] = MAX(width[c], w);
     }
 }
 

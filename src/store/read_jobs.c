@@ -69,7 +69,7 @@ int store_job_get(struct store *s, const struct store_scope *who, uint64_t id, s
                   struct store_job *out, struct err *e)
 {
     AUTO(snapshot_end_p) struct store *held = snapshot_begin(s);
-    struct store_job j;
+    struct store_job j = { 0 };
     int got = read_job(held, id, a, &j, e);
     if (got < 0)
         return -1;

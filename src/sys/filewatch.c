@@ -67,8 +67,10 @@ struct filewatch *filewatch_free(struct filewatch *f)
 {
     if (!f)
         return NULL;
-    while (f->list)
-        filewatch_remove(f->list);
+    for (struct filewatch_one *o = f->list, *next; o; o = next) {
+        next = o->next;
+        free(o);
+    }
     loop_unwatch(f->watch);
     file_close_p(&f->fd);
     free(f);
