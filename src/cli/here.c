@@ -10,8 +10,6 @@
 
 #define ANSWER_MAX (1u << 20)
 
-extern char **environ;
-
 /* Beside this program, in the folder for daemons beside its own, or where a system has it. */
 static bool find_program(char out[static 4200])
 {
