@@ -63,6 +63,13 @@ bool cidr_overlap(struct cidr a, struct cidr b)
     return (a.base & m) == (b.base & m);
 }
 
+static uint32_t hex_digit(char c) /* 16: it is none */
+{
+    if (c >= '0' && c <= '9')
+        return (uint32_t)(c - '0');
+    return c >= 'A' && c <= 'F' ? (uint32_t)(c - 'A' + 10) : 16;
+}
+
 /* The kernel prints addresses as the hex of their bytes in memory. */
 static bool hex_word(struct str s, uint32_t *out)
 {
@@ -70,10 +77,10 @@ static bool hex_word(struct str s, uint32_t *out)
     if (s.n != 8)
         return false;
     for (size_t i = 0; i < 8; i++) {
-        const char *digits = "0123456789ABCDEF", *at = memchr(digits, s.p[i], 16);
-        if (!at)
+        uint32_t digit = hex_digit(s.p[i]);
+        if (digit > 15)
             return false;
-        v = v << 4 | (uint32_t)(at - digits);
+        v = v << 4 | digit;
     }
     *out = ntohl(v);
     return true;

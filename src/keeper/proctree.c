@@ -55,8 +55,8 @@ static bool read_parent(const char *proc, pid_t pid, pid_t *out)
     if (!after)
         return false;
     rest = str_of(after + 1);
-    if (!str_next_word(&rest, &word) || !str_next_word(&rest, &word) ||
-        parse_u64(word, INT32_MAX, &parent, &e) < 0)
+    bool has_state = str_next_word(&rest, &word);
+    if (!has_state || !str_next_word(&rest, &word) || parse_u64(word, INT32_MAX, &parent, &e) < 0)
         return false;
     *out = (pid_t)parent;
     return true;

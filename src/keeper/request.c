@@ -212,7 +212,7 @@ struct texts {
 static int read_texts(const struct json *o, const char *key, size_t max, struct arena *a,
                       struct texts *out, struct err *e)
 {
-    const struct json *list;
+    const struct json *list = NULL;
     if (list_of(o, key, max, &list, e) < 0)
         return -1;
     size_t n = list ? json_len(list) : 0, i = 0;
@@ -231,7 +231,7 @@ static int read_texts(const struct json *o, const char *key, size_t max, struct 
 
 static int read_groups(const struct json *o, struct arena *a, struct engine_user *u, struct err *e)
 {
-    const struct json *list;
+    const struct json *list = NULL;
     if (list_of(o, "groups", REQUEST_GROUPS_MAX, &list, e) < 0)
         return -1;
     size_t n = list ? json_len(list) : 0, i = 0;
@@ -250,8 +250,8 @@ static int read_groups(const struct json *o, struct arena *a, struct engine_user
 static int read_user(const struct json *o, struct arena *a, struct engine_user *u, struct err *e)
 {
     const struct json *v = json_find(o, "user");
-    const char *name, *home;
-    uint64_t uid, gid;
+    const char *name = "", *home = "";
+    uint64_t uid = 0, gid = 0;
     if (!v || !json_is_object(v))
         return err_set(e, ERR_INVALID, "field 'user': must be an object");
     if (json_only(v, user_keys, ARRAY_LEN(user_keys), e) < 0 ||
@@ -300,7 +300,7 @@ static int read_volume(const struct json *v, struct arena *a, struct start_volum
 
 static int read_lists(const struct json *o, struct arena *a, struct start *s, struct err *e)
 {
-    const struct json *gpus, *volumes;
+    const struct json *gpus = NULL, *volumes = NULL;
     if (list_of(o, "gpus", REQUEST_GPUS_MAX, &gpus, e) < 0 ||
         list_of(o, "volumes", REQUEST_VOLUMES_MAX, &volumes, e) < 0)
         return -1;
@@ -345,7 +345,7 @@ static int read_network(const struct json *o, struct start *s, struct err *e)
 static int read_words(const struct json *o, struct arena *a, struct start *s, struct err *e)
 {
     struct str image = STR("host");
-    struct texts argv, env;
+    struct texts argv = { 0 }, env = { 0 };
     if (read_texts(o, "argv", REQUEST_ARGS_MAX, a, &argv, e) < 0 ||
         read_texts(o, "env", REQUEST_ENV_MAX, a, &env, e) < 0 ||
         json_get_str(o, "image", 1024, &image, e) < 0 || json_get_bool(o, "tty", &s->tty, e) < 0 ||
@@ -415,8 +415,8 @@ const char *request_start_task(struct str line, struct arena *a)
     struct err e;
     AUTO(json_free_p) struct json_doc *doc = json_read(line, &e);
     const struct json *o = doc ? json_root(doc) : NULL;
-    const char *task;
-    struct str verb;
+    const char *task = NULL;
+    struct str verb = { 0 };
     if (!o || !json_is_object(o) || json_need_str(o, KEEPER_VERB_FIELD, 64, &verb, &e) < 0 ||
         !str_is(verb, keeper_verb_name(KEEPER_DO_START)) || read_task(o, a, &task, &e) < 0)
         return NULL;

@@ -104,7 +104,7 @@ static int tmpfs_make(struct scratch_site *s, const char *path, uint64_t mib, st
     (void)s;
     /* Without its own bound a tmpfs takes as many files as half of the machine's pages. */
     snprintf(options, sizeof options, "mode=0711,size=%llum,nr_inodes=%llu",
-             (unsigned long long)mib, (unsigned long long)(mib * 64 + 1024));
+             (unsigned long long)mib, (unsigned long long)mib * 64 + 1024);
     if (mount("tmpfs", path, "tmpfs", MS_NOSUID | MS_NODEV, options) < 0)
         return err_set(e, ERR_UNAVAILABLE, "cannot mount a tmpfs on '%s': %s", path,
                        strerror(errno));
