@@ -338,10 +338,12 @@ static void on_look(void *ctx)
     if (file_read(path, 1024, &text, &ignored) < 0)
         return;
     rest = buf_str(&text);
-    for (size_t i = 0; i < ARRAY_LEN(number); i++)
-        if (!str_next_word(&rest, &word) || !str_next_word(&rest, &word) ||
+    for (size_t i = 0; i < ARRAY_LEN(number); i++) {
+        bool has_name = str_next_word(&rest, &word);
+        if (!has_name || !str_next_word(&rest, &word) ||
             parse_u64(word, UINT64_MAX, &number[i], &ignored) < 0)
             return;
+    }
     f->written = number[1];
     f->too_large = f->written > f->tools->max_bytes;
     if (f->too_large)

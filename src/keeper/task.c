@@ -254,7 +254,7 @@ void life_arm(struct task *t)
 static void look_again(struct task *t)
 {
     struct err e;
-    struct task_record rec;
+    struct task_record rec = { 0 };
     if (t->ctl >= 0 || watch_connect(t, &e) == 0)
         return;
     task_record_read(t->dir, &rec);
@@ -484,7 +484,7 @@ static void undo(struct task *t)
 
 struct task *task_recover(struct env *env, const char *name)
 {
-    struct task_record rec;
+    struct task_record rec = { 0 };
     struct err e = { 0 };
     struct task *t = make(env, name);
     if (launch_paths(t, &e) == 0)

@@ -49,7 +49,7 @@ static void put_stamp(char to[static STAMP_BYTES], int64_t t_us)
     int64_t t = t_us < 0 ? 0 : MIN(t_us, STAMP_MAX_US);
     int64_t s = t / US_PER_S, in_day = s % S_PER_DAY, year, month, day;
     date_of(s / S_PER_DAY, &year, &month, &day);
-    memcpy(to, "0000-00-00T00:00:00.000000Z", STAMP_BYTES);
+    memcpy(to, "0000-00-00T00:00:00.000000Z", STAMP_BYTES); /* NOLINT: no NUL is wanted */
     put_digits(to, 4, year);
     put_digits(to + 5, 2, month);
     put_digits(to + 8, 2, day);
@@ -101,7 +101,7 @@ static size_t put_prefix(char to[static JOBLOG_PREFIX_MAX], int64_t t_us, enum j
     size_t n = strlen(streams[s]);
     put_stamp(to, t_us);
     to[STAMP_BYTES] = ' ';
-    memcpy(to + STAMP_BYTES + 1, streams[s], n);
+    memcpy(to + STAMP_BYTES + 1, streams[s], n); /* NOLINT: no NUL is wanted */
     memcpy(to + STAMP_BYTES + 1 + n, " P ", 3);
     return STAMP_BYTES + 1 + n + 3;
 }

@@ -246,7 +246,7 @@ static struct str take(struct str *chunk, size_t n)
 static int decode_part(struct stream_decoder *d, struct str *chunk, struct stream_frame *out,
                        struct err *e)
 {
-    size_t want;
+    size_t want = 0;
     if (d->part.n < STREAM_HEADER_BYTES)
         buf_add(&d->part, take(chunk, STREAM_HEADER_BYTES - d->part.n));
     if (frame_bytes(buf_str(&d->part), &want, e) < 0)
@@ -264,7 +264,7 @@ static int decode_part(struct stream_decoder *d, struct str *chunk, struct strea
 int stream_decode(struct stream_decoder *d, struct str *chunk, struct stream_frame *out,
                   struct err *e)
 {
-    size_t want;
+    size_t want = 0;
     d->part.limit = STREAM_FRAME_MAX;
     if (d->whole)
         buf_truncate(&d->part, 0);
