@@ -102,7 +102,7 @@ static size_t put_prefix(char to[static JOBLOG_PREFIX_MAX], int64_t t_us, enum j
     put_stamp(to, t_us);
     to[STAMP_BYTES] = ' ';
     memcpy(to + STAMP_BYTES + 1, streams[s], n); /* NOLINT: no NUL is wanted */
-    memcpy(to + STAMP_BYTES + 1 + n, " P ", 3); /* NOLINT */
+    memcpy(to + STAMP_BYTES + 1 + n, " P ", 3);  /* NOLINT */
     return STAMP_BYTES + 1 + n + 3;
 }
 
