@@ -78,17 +78,9 @@ bool json_is_null(const struct json *v)
     return yyjson_is_null(val(v));
 }
 
-bool json_pair(const struct json *obj, size_t i, struct str *out_key, const struct json **out)
+size_t json_members(const struct json *obj)
 {
-    if (!json_is_object(obj) || i >= yyjson_obj_size(val(obj)))
-        return false;
-    yyjson_obj_iter it = yyjson_obj_iter_with(val(obj));
-    yyjson_val *k = yyjson_obj_iter_next(&it);
-    while (i-- > 0)
-        k = yyjson_obj_iter_next(&it);
-    *out_key = (struct str){ yyjson_get_str(k), yyjson_get_len(k) };
-    *out = json_of(yyjson_obj_iter_get_val(k));
-    return true;
+    return yyjson_obj_size(val(obj));
 }
 
 const struct json *json_find(const struct json *obj, const char *key)

@@ -30,8 +30,7 @@ size_t json_len(const struct json *arr);
 const struct json *json_at(const struct json *arr, size_t i); /* O(i): iterate with json_next */
 const struct json *json_first(const struct json *arr);        /* NULL when empty */
 const struct json *json_next(const struct json *arr, const struct json *prev);
-/* The i-th pair of an object, in the order of the text: O(i).  false past the last. */
-bool json_pair(const struct json *obj, size_t i, struct str *out_key, const struct json **out);
+size_t json_members(const struct json *obj); /* how many; 0 when it is no object */
 int json_only(const struct json *obj, const char *const *keys, size_t n, struct err *e) MUST_USE;
 
 int json_get_u64(const struct json *obj, const char *key, uint64_t max, uint64_t *out,

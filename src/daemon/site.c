@@ -58,17 +58,14 @@ static int read_tenant(struct config *c, struct auth *auth, struct str name, con
                                         "members", "limit",     "user_limit" };
     double weight = 1, guarantee = 0;
     struct str parent = STR("");
-    if (json_is_null(o))
-        o = json_root(c->doc); /* "name:" alone: looked up below, nothing is found */
-    else if (json_only(o, keys, ARRAY_LEN(keys), e) < 0)
-        return -1;
-    bool empty = o == json_root(c->doc);
     *out = (struct event_tenant){ .name = keep(c, name),
                                   .limit = AMOUNTS_NO_LIMIT,
                                   .user_limit = AMOUNTS_NO_LIMIT,
                                   .weight_milli = 1000 };
-    if (empty)
+    if (json_is_null(o)) /* "name:" alone */
         return 0;
+    if (json_only(o, keys, ARRAY_LEN(keys), e) < 0)
+        return -1;
     if (json_get_f64(o, "weight", 0.001, 1e6, &weight, e) < 0 ||
         json_get_f64(o, "guarantee", 0, 1e6, &guarantee, e) < 0 ||
         json_get_str(o, "parent", NAME_MAX_BYTES, &parent, e) < 0 ||
@@ -108,17 +105,16 @@ static int sort_tenants(struct site *s, struct err *e)
 
 static int read_tenants(struct config *c, struct auth *auth, struct site *s, struct err *e)
 {
-    const struct json *o = c->file ? json_find(c->file, "tenants") : NULL, *v;
-    struct str name;
-    size_t n = 0;
+    const struct json *o = c->file ? json_find(c->file, "tenants") : NULL;
+    size_t n = o ? json_members(o) : 0;
     if (o && !json_is_object(o))
         return err_set(e, ERR_INVALID, "tenants: an object is needed, one key a tenant");
-    while (o && json_pair(o, n, &name, &v) && n < TENANTS_MAX)
-        n++;
+    if (n > TENANTS_MAX)
+        return err_set(e, ERR_INVALID, "tenants: there are %zu; at most %d", n, TENANTS_MAX);
     s->tenant = arena_array(&c->arena, struct event_tenant, n + 1);
-    for (size_t i = 0; i < n && json_pair(o, i, &name, &v); i++)
-        if (read_tenant(c, auth, name, v, &s->tenant[s->tenants++], e) < 0)
-            return err_wrap(e, "tenants: %.*s", STR_ARG(name));
+    for (struct json_member m = { 0 }; o && json_next_member(o, &m);)
+        if (read_tenant(c, auth, m.key, m.value, &s->tenant[s->tenants++], e) < 0)
+            return err_wrap(e, "tenants: %.*s", STR_ARG(m.key));
     for (size_t i = 0; i < s->tenants; i++)
         if (str_eq(s->tenant[i].name, s->default_tenant))
             return sort_tenants(s, e);
@@ -135,17 +131,16 @@ static int read_profile(struct config *c, struct str name, const struct json *v,
 {
     AUTO(buf_free) struct buf text = BUF(64 << 10);
     struct json_out w = { .b = &text };
-    struct str key, help = STR("");
-    const struct json *value;
+    struct str help = STR("");
     struct spec spec;
     if (!json_is_object(v) || json_get_str(v, "help", 400, &help, e) < 0)
         return err_set(e, ERR_INVALID, "an object with resources is needed");
     json_begin(&w, NULL, '{');
     json_put_raw(&w, "command", STR("[\"-\"]"));
     json_begin(&w, "resources", '{');
-    for (size_t i = 0; json_pair(v, i, &key, &value); i++)
-        if (!str_is(key, "help"))
-            json_put(&w, arena_strndup(&c->arena, key.p, key.n), value);
+    for (struct json_member m = { 0 }; json_next_member(v, &m);)
+        if (!str_is(m.key, "help"))
+            json_put(&w, m.key.p, m.value);
     json_end(&w, '}');
     json_end(&w, '}');
     AUTO(json_free_p) struct json_doc *d = json_read(buf_str(&text), e);
@@ -160,17 +155,13 @@ static int read_profile(struct config *c, struct str name, const struct json *v,
 
 static int read_profiles(struct config *c, struct site *s, struct err *e)
 {
-    const struct json *o = c->file ? json_find(c->file, "profiles") : NULL, *v;
-    struct str name;
-    size_t n = 0;
+    const struct json *o = c->file ? json_find(c->file, "profiles") : NULL;
     if (o && !json_is_object(o))
         return err_set(e, ERR_INVALID, "profiles: an object is needed, one key a profile");
-    while (o && json_pair(o, n, &name, &v))
-        n++;
-    s->profile = arena_array(&c->arena, struct api_profile, n + 1);
-    for (size_t i = 0; i < n && json_pair(o, i, &name, &v); i++)
-        if (read_profile(c, name, v, &s->profile[s->profiles++], e) < 0)
-            return err_wrap(e, "profiles: %.*s", STR_ARG(name));
+    s->profile = arena_array(&c->arena, struct api_profile, (o ? json_members(o) : 0) + 1);
+    for (struct json_member m = { 0 }; o && json_next_member(o, &m);)
+        if (read_profile(c, m.key, m.value, &s->profile[s->profiles++], e) < 0)
+            return err_wrap(e, "profiles: %.*s", STR_ARG(m.key));
     return 0;
 }
 

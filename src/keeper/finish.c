@@ -136,7 +136,7 @@ static void tell_end(struct task *t)
     fail_point("keeper.before_ended");
     t->state = TASK_ENDED;
     log_event(t->env->log, LOG_INFO_, "task.ended", "task=%s code=%d signal=%d why=%s cpu_ms=%llu",
-              t->name, t->result.code, t->result.signal, end_name(t->result.why),
+              t->name, t->result.code, t->result.signal, task_end_name(t->result.why),
               (unsigned long long)t->result.cpu_ms);
     tell_ended(t->env, t->name, &t->result);
 }

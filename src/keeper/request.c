@@ -57,28 +57,9 @@ static const struct number {
     { "grace_ms", 1, 7 * DAY_MS, offsetof(struct start, grace_ms) },
 };
 
-#define X(id, name, text) [END_##id] = (name),
-static const char *const end_names[] = { TASK_ENDS(X) };
-#undef X
 #define X(id, name, help) [NETWORK_##id] = (name),
 static const char *const network_names[] = { NETWORKS(X) };
 #undef X
-
-const char *end_name(enum task_end w)
-{
-    return end_names[w];
-}
-
-bool end_parse(struct str name, enum task_end *out)
-{
-    for (size_t i = 0; i < ARRAY_LEN(end_names); i++) {
-        if (!str_is(name, end_names[i]))
-            continue;
-        *out = (enum task_end)i;
-        return true;
-    }
-    return false;
-}
 
 bool task_name_valid(struct str name)
 {
@@ -396,7 +377,7 @@ static int read_stop(const struct json *o, struct keeper_request *out, struct er
     if (json_get_u64(o, "grace_ms", 7 * DAY_MS, &out->grace_ms, e) < 0 ||
         json_get_str(o, "why", 64, &why, e) < 0)
         return -1;
-    return end_parse(why, &out->why) ? 0 : wrong("why", why, "is no reason for an end", e);
+    return task_end_parse(why, &out->why) ? 0 : wrong("why", why, "is no reason for an end", e);
 }
 
 static int read_signal(const struct json *o, struct keeper_request *out, struct err *e)

@@ -66,8 +66,4 @@ const char *request_start_task(struct str line, struct arena *a);
 
 bool task_name_valid(struct str name); /* three numbers with points between them */
 
-/* The words of TASK_ENDS. */
-const char *end_name(enum task_end w);
-bool end_parse(struct str name, enum task_end *out);
-
 #endif

@@ -187,10 +187,11 @@ static void ends_have_their_words(void)
 {
     for (int w = 0; w < TASK_END_COUNT; w++) {
         enum task_end back;
-        CHECK(end_parse(str_of(end_name((enum task_end)w)), &back) && back == (enum task_end)w);
+        CHECK(task_end_parse(str_of(task_end_name((enum task_end)w)), &back) &&
+              back == (enum task_end)w);
     }
     enum task_end none = END_LOST;
-    CHECK(!end_parse(STR("no such"), &none) && none == END_LOST);
+    CHECK(!task_end_parse(STR("no such"), &none) && none == END_LOST);
 }
 
 static const struct test tests[] = {

@@ -70,7 +70,7 @@ void task_notes_parse(struct str text, struct task_notes *out)
         }
         enum task_end end;
         if (str_is(word, "stop") && word_number(&line, TIME_MAX, &grace) &&
-            str_next_word(&line, &why) && end_parse(why, &end)) {
+            str_next_word(&line, &why) && task_end_parse(why, &end)) {
             bool again = out->stopping;
             out->why = again ? out->why : end;
             out->kill_at_ms = again ? MIN(out->kill_at_ms, when + grace) : when + grace;
@@ -92,7 +92,7 @@ void task_note_resume(struct buf *out, int64_t now_ms)
 void task_note_stop(struct buf *out, int64_t now_ms, enum task_end why, uint64_t grace_ms)
 {
     buf_printf(out, "stop %lld %llu %s\n", (long long)now_ms, (unsigned long long)grace_ms,
-               end_name(why));
+               task_end_name(why));
 }
 
 int64_t task_ran_ms(int64_t started_ms, const struct task_notes *n, int64_t now_ms)
@@ -107,7 +107,7 @@ void task_result_write(const struct task_result *r, struct buf *out)
     json_begin(&w, NULL, '{');
     json_put_i64(&w, "code", r->code);
     json_put_i64(&w, "signal", r->signal);
-    json_put_str(&w, "why", str_of(end_name(r->why)));
+    json_put_str(&w, "why", str_of(task_end_name(r->why)));
     json_put_i64(&w, "t_ms", r->t_ms);
     json_put_u64(&w, "cpu_ms", r->cpu_ms);
     json_put_u64(&w, "mem_peak_mib", r->mem_peak_mib);
@@ -133,7 +133,7 @@ int task_result_read(struct str json, struct task_result *out, struct err *e)
         json_need_u64(o, "cpu_ms", UINT64_MAX, &r.cpu_ms, e) < 0 ||
         json_need_u64(o, "mem_peak_mib", UINT64_MAX, &r.mem_peak_mib, e) < 0)
         return -1;
-    if (!end_parse(why, &r.why))
+    if (!task_end_parse(why, &r.why))
         return err_set(e, ERR_INVALID, "field 'why': no such reason");
     r.code = (int)code;
     r.signal = (int)signal;

@@ -5,10 +5,6 @@
 
 #define EVENT_MAX 65536u
 
-#define X(id, name, help) [CAP_##id] = (name),
-static const char *const cap_names[] = { ENGINE_CAPS(X) };
-#undef X
-
 /* One event being written. */
 struct telling {
     struct buf b;
@@ -43,7 +39,7 @@ void tell_hello(const struct env *env, const bool caps[ENGINE_CAP_COUNT], const 
     json_put_str(&t.w, "cgroup", str_of(cgroups_kind_name(cgroups_kind(env->cgroups))));
     json_begin(&t.w, "caps", '{');
     for (size_t i = 0; i < ENGINE_CAP_COUNT; i++)
-        json_put_bool(&t.w, cap_names[i], caps[i]);
+        json_put_bool(&t.w, engine_cap_name((enum engine_cap)i), caps[i]);
     json_end(&t.w, '}');
     if (note)
         json_put_str(&t.w, "note", str_of(note));
@@ -139,7 +135,7 @@ void tell_ended(const struct env *env, const char *task, const struct task_resul
     json_put_i64(&t.w, "t_ms", r->t_ms);
     json_put_i64(&t.w, "code", r->code);
     json_put_i64(&t.w, "signal", r->signal);
-    json_put_str(&t.w, "why", str_of(end_name(r->why)));
+    json_put_str(&t.w, "why", str_of(task_end_name(r->why)));
     json_put_u64(&t.w, "cpu_ms", r->cpu_ms);
     json_put_u64(&t.w, "mem_peak_mib", r->mem_peak_mib);
     end(env, &t);

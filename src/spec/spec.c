@@ -90,8 +90,6 @@ static struct spec defaults(void)
 static int check_keys(const struct json *obj, const char *section, struct arena *a,
                       const char **out_field, struct err *e)
 {
-    const struct json *value;
-    struct str key;
     const char *keys[ARRAY_LEN(fields) + ARRAY_LEN(sections)];
     size_t n = 0;
     for (size_t i = 0; i < ARRAY_LEN(fields); i++)
@@ -101,14 +99,14 @@ static int check_keys(const struct json *obj, const char *section, struct arena 
         keys[n++] = sections[i];
     if (json_only(obj, keys, n, e) == 0)
         return 0;
-    for (size_t i = 0; json_is_object(obj) && json_pair(obj, i, &key, &value); i++) {
+    for (struct json_member m = { 0 }; json_next_member(obj, &m);) {
         size_t k = 0;
-        while (k < n && !str_is(key, keys[k]))
+        while (k < n && !str_is(m.key, keys[k]))
             k++;
         if (k < n)
             continue;
         *out_field = arena_printf(a, "%s%s%.*s", section ? section : "", section ? "." : "",
-                                  (int)MIN(key.n, (size_t)NAME_MAX_BYTES), key.p);
+                                  (int)MIN(m.key.n, (size_t)NAME_MAX_BYTES), m.key.p);
         break;
     }
     return -1;

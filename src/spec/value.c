@@ -305,33 +305,45 @@ static bool is_variable(struct str k)
     return k.n > 0 && k.n <= 256;
 }
 
+/* Text as it is; 4 and true as they stand. */
+static int read_variable(const struct json_member *m, struct arena *a, const char **out,
+                         struct err *e)
+{
+    AUTO(buf_free) struct buf b = BUF(ARG_MAX_BYTES);
+    struct json_out w = { .b = &b };
+    struct str t = { 0 };
+    if (!is_variable(m->key))
+        return err_set(e, ERR_INVALID, "'%.*s' is not the name of a variable", STR_ARG(m->key));
+    switch (json_kind(m->value)) {
+    case JSON_STRING:
+        if (text_of(m->value, ARG_MAX_BYTES, a, &t, e) < 0)
+            return err_wrap(e, "'%.*s'", STR_ARG(m->key));
+        break;
+    case JSON_NUMBER:
+    case JSON_BOOL:
+        json_put(&w, NULL, m->value);
+        t = buf_str(&b);
+        break;
+    case JSON_NULL:
+    case JSON_ARRAY:
+    case JSON_OBJECT: return err_set(e, ERR_INVALID, "'%.*s' must be a string", STR_ARG(m->key));
+    }
+    *out = arena_printf(a, "%.*s=%.*s", STR_ARG(m->key), (int)t.n, t.p);
+    return 0;
+}
+
 static int read_env(const struct json *v, uint64_t max, struct arena *a, struct spec *s,
                     struct err *e)
 {
-    struct str key, t = { 0 };
-    const struct json *value;
-    size_t n = 0;
+    size_t n = json_members(v), i = 0;
     if (!json_is_object(v))
         return err_set(e, ERR_INVALID, "must be an object, e.g. {\"LANG\": \"C\"}");
-    while (json_pair(v, n, &key, &value))
-        if (++n > max)
-            return err_set(e, ERR_INVALID, "has more than %llu variables", (unsigned long long)max);
+    if (n > max)
+        return err_set(e, ERR_INVALID, "has more than %llu variables", (unsigned long long)max);
     const char **env = arena_array(a, const char *, n + 1);
-    for (size_t i = 0; i < n && json_pair(v, i, &key, &value); i++) {
-        if (!is_variable(key))
-            return err_set(e, ERR_INVALID, "'%.*s' is not the name of a variable", STR_ARG(key));
-        AUTO(buf_free) struct buf b = BUF(ARG_MAX_BYTES);
-        struct json_out w = { .b = &b };
-        if (!json_is_string(value)) { /* 4 and true are written as they stand */
-            json_put(&w, NULL, value);
-            t = (struct str){ arena_strndup(a, b.p, b.n), b.n };
-            if (json_is_object(value) || json_is_array(value) || json_is_null(value))
-                return err_set(e, ERR_INVALID, "'%.*s' must be a string", STR_ARG(key));
-        } else if (text_of(value, ARG_MAX_BYTES, a, &t, e) < 0) {
-            return err_wrap(e, "'%.*s'", STR_ARG(key));
-        }
-        env[i] = arena_printf(a, "%.*s=%s", STR_ARG(key), t.p);
-    }
+    for (struct json_member m = { 0 }; json_next_member(v, &m); i++)
+        if (read_variable(&m, a, &env[i], e) < 0)
+            return -1;
     s->env = env;
     s->n_env = (uint32_t)n;
     return 0;
