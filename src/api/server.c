@@ -107,6 +107,30 @@ static uint64_t rss_bytes(void)
     return (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
+/* The name of a tenant is whatever the site calls it; a label's value has three escapes. */
+static void put_label(struct buf *b, const char *metric_name, const char *tenant)
+{
+    buf_printf(b, "nightshift_%s{tenant=\"", metric_name);
+    for (const char *c = tenant; *c; c++)
+        if (*c == '\n')
+            buf_addz(b, "\\n");
+        else
+            buf_printf(b, *c == '"' || *c == '\\' ? "\\%c" : "%c", *c);
+    buf_addz(b, "\"} ");
+}
+
+static void put_tenant_gpus(struct buf *b, const struct share_view *v)
+{
+    put_label(b, "tenant_gpus", v->name);
+    buf_printf(b, "%.3f\n", (double)v->cost_milli / 1e3);
+}
+
+static void put_tenant_waiting(struct buf *b, const struct share_view *v)
+{
+    put_label(b, "tenant_waiting", v->name);
+    buf_printf(b, "%llu\n", (unsigned long long)v->waiting);
+}
+
 static void put_tenants(struct buf *b, struct control *ctl)
 {
     struct share_view v;
@@ -114,14 +138,12 @@ static void put_tenants(struct buf *b, struct control *ctl)
     for (uint32_t i = 1; core_share(control_core(ctl), (share_id){ i }, control_now_ms(ctl), &v);
          i++)
         if (!v.is_user)
-            buf_printf(b, "nightshift_tenant_gpus{tenant=\"%s\"} %.3f\n", v.name,
-                       (double)v.cost_milli / 1e3);
+            put_tenant_gpus(b, &v);
     metric(b, "tenant_waiting", "gauge", "Jobs of a tenant that wait.");
     for (uint32_t i = 1; core_share(control_core(ctl), (share_id){ i }, control_now_ms(ctl), &v);
          i++)
         if (!v.is_user)
-            buf_printf(b, "nightshift_tenant_waiting{tenant=\"%s\"} %llu\n", v.name,
-                       (unsigned long long)v.waiting);
+            put_tenant_waiting(b, &v);
 }
 
 int api_metrics(struct call *c, struct err *e)
