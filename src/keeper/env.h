@@ -15,6 +15,7 @@
 #include "keeper/net.h"
 #include "keeper/rootfs.h"
 #include "keeper/scratch.h"
+#include "keeper/sealed.h"
 #include "node/probe.h"
 #include "sys/clock.h"
 #include "sys/log.h"
@@ -30,6 +31,7 @@ struct env {
     enum keeper_mode mode;
     const char *state, *run; /* folders */
     const char *init, *crun; /* programs, absolute; crun is "" in plain mode */
+    struct sealed crun_copy; /* what is started in its place */
     const char *dev;         /* where device nodes are */
     const char *hide;        /* the mount crun must not see; NULL: none */
     const char *mnt;         /* RUN/mnt: where each child mounts a tmpfs of its own */

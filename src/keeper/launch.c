@@ -149,6 +149,7 @@ static void want_child(struct task *t, const struct handover *h)
     struct spawn_want *w = t->spawn;
     bool plain = t->env->mode == KEEPER_MODE_PLAIN;
     w->argv = plain ? bundle_argv(s, t->env->init, &t->arena) : runtime_argv(t);
+    w->program = plain ? -1 : sealed_program(&t->env->crun_copy, t->env->crun, SPAWN_HIGH_FD);
     w->env = plain ? bundle_env(s, &t->arena) : runtime_env;
     w->cwd = plain ? s->workdir : NULL;
     w->uid = s->user.uid;

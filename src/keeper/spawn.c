@@ -15,7 +15,6 @@
 
 #include "sys/file.h"
 
-#define HIGH_FD 64 /* above every number that the program is to get */
 #define FIRST_FD 3
 
 /* Where the child was when it failed. */
@@ -205,7 +204,7 @@ static int place_fds(const struct spawn_want *w)
     if (null < 0 || dup2(null, 0) < 0 || dup2(w->out_fd, 1) < 0 || dup2(w->out_fd, 2) < 0)
         return -1;
     for (int i = 0; i < SPAWN_FDS; i++)
-        if ((high[i] = fcntl(w->fd[i], F_DUPFD_CLOEXEC, HIGH_FD)) < 0)
+        if ((high[i] = fcntl(w->fd[i], F_DUPFD_CLOEXEC, SPAWN_HIGH_FD)) < 0)
             return -1;
     for (int i = 0; i < SPAWN_FDS; i++)
         if (dup2(high[i], FIRST_FD + i) < 0)
@@ -240,7 +239,11 @@ static enum step become(const struct spawn_want *w, uint32_t *index)
         return STEP_WORKDIR;
     if (place_fds(w) < 0)
         return STEP_FDS;
-    execve(w->argv[0], (char *const *)(uintptr_t)w->argv, (char *const *)(uintptr_t)w->env);
+    char *const *argv = (char *const *)(uintptr_t)w->argv;
+    char *const *env = (char *const *)(uintptr_t)w->env;
+    if (w->program >= 0)
+        execveat(w->program, "", argv, env, AT_EMPTY_PATH);
+    execve(w->argv[0], argv, env);
     return STEP_EXEC;
 }
 
@@ -251,7 +254,7 @@ int spawn_child(const struct spawn_want *w, struct spawned *out, struct err *e)
         return err_set(e, ERR_UNAVAILABLE, "cannot make a pipe: %s", strerror(errno));
     AUTO(file_close_p) int read_end = ends[0], write_end = ends[1];
     /* place_fds would run over a report that lies among 3 … 8. */
-    AUTO(file_close_p) int report = fcntl(write_end, F_DUPFD_CLOEXEC, HIGH_FD);
+    AUTO(file_close_p) int report = fcntl(write_end, F_DUPFD_CLOEXEC, SPAWN_HIGH_FD);
     if (report < 0)
         return err_set(e, ERR_UNAVAILABLE, "cannot copy a descriptor: %s", strerror(errno));
     pid_t pid = fork();

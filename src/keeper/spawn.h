@@ -17,6 +17,7 @@
 #include "keeper/rootfs.h"
 
 #define SPAWN_FDS 6 /* they become 3 … 8 in the child */
+#define SPAWN_HIGH_FD 64 /* above every number that the program is to get */
 #define SPAWN_BINDS_MAX 66
 
 struct spawn_bind {
@@ -26,6 +27,7 @@ struct spawn_bind {
 
 struct spawn_want {
     const char *const *argv; /* ends with NULL; argv[0] is a path */
+    int program;             /* executed instead of argv[0], above SPAWN_HIGH_FD; -1: none */
     const char *const *env;  /* ends with NULL */
     const char *cwd;         /* NULL: / */
     int fd[SPAWN_FDS];

@@ -171,6 +171,17 @@ class Cluster:
         os.kill(pid, signal.SIGKILL)
         wait_for("the keeper's death", lambda: process_birth(pid) is None)
 
+    def end_keeper(self):
+        """Without a daemon nobody starts another: ends the one there is, if any, also one that is being
+        started."""
+        def none_is_left():
+            pid = self.keeper_pid()
+            if pid:
+                os.kill(pid, signal.SIGKILL)
+            return not any(process_birth(p) for name in ("keeper", "nightshift-keeper")
+                           for p in pids_naming(f"{self.libexec}/{name}"))
+        wait_for("the keeper's end", none_is_left)
+
     def kill_daemon(self):
         self.daemon.kill()
         self.daemon.wait()
@@ -299,8 +310,7 @@ class Cluster:
         if self.daemon and self.daemon.poll() is None:
             self.kill_daemon()
         self.forget_failpoint()
-        while self.keeper_pid():
-            self.kill_keeper()
+        self.end_keeper()
         self._end_tasks()
         with open("/proc/self/mounts", encoding="utf-8") as f:
             places = [line.split()[1] for line in f]

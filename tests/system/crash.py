@@ -279,7 +279,7 @@ class Crash:
         self.cluster.kill_daemon()
         if r.dice < 0.5:
             time.sleep(r.down)
-        self.cluster.kill_keeper()
+        self.cluster.end_keeper()
 
     def full_disk(self, r):
         path, since = f"{self.cluster.state}/fill", time.time_ns()
