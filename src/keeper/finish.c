@@ -48,6 +48,20 @@ static void clear_step(struct task *t, int rc, const struct err *e)
         log_event(t->env->log, LOG_WARN_, "task.left", "task=%s why=%s", t->name, e->msg);
 }
 
+/* The note goes first: the next task may have the place at once, and a keeper that is born then must
+ * not take it for this one's. */
+static void clear_scratch(struct task *t)
+{
+    char note[LIFE_PATH_MAX + 16];
+    struct err e = { 0 };
+    if (!t->scratch[0])
+        return;
+    snprintf(note, sizeof note, "%s/scratch", t->run);
+    unlink(note);
+    clear_step(t, scratch_give_back(t->env->scratch, t->scratch, &e), &e);
+    t->scratch[0] = '\0';
+}
+
 void finish_clear(struct task *t)
 {
     char path[LIFE_PATH_MAX + 16];
@@ -66,8 +80,7 @@ void finish_clear(struct task *t)
     snprintf(path, sizeof path, "%s/rootfs", t->run);
     if (t->env->mode == KEEPER_MODE_ROOT)
         clear_step(t, image_unmount(path, &e), &e);
-    if (t->env->scratch)
-        clear_step(t, scratch_remove(t->env->scratch, t->name, &e), &e);
+    clear_scratch(t);
     fail_point("keeper.after_scratch_remove");
     if (t->netns[0] && t->env->net)
         gangnet_give_back(t->env->gangs, t->netns);
@@ -112,7 +125,7 @@ static void decide(struct task *t, const struct task_status *st, struct task_res
     if (!known)
         r->signal = SIGKILL;
     bool well = r->code == 0 && r->signal == 0;
-    bool full = !well && t->env->scratch && scratch_full(t->env->scratch, t->name);
+    bool full = !well && scratch_full(t->scratch);
     r->why = t->notes.stopping    ? t->notes.why
            : u.oom_kills && !well ? END_MEMORY
            : !known               ? END_LOST

@@ -234,7 +234,7 @@ static int recover(struct keeper *k, struct err *e)
     if (k->env.net)
         net_sweep(k->env.net);
     if (k->env.scratch)
-        scratch_sweep(k->env.scratch, is_alive, k);
+        scratch_sweep(k->env.scratch);
     return 0;
 }
 
@@ -301,6 +301,8 @@ void keeper_stop(struct keeper *k)
 {
     bool again = k->stopping;
     k->stopping = true;
+    if (k->env.scratch)
+        scratch_drop_idle(k->env.scratch);
     if (k->tidy && !again && k->env.net && k->tasks.n == 0)
         net_remove_all(k->env.net, on_tidied, k);
     else

@@ -198,11 +198,12 @@ static int make_scratch(struct task *t, struct err *e)
     const struct start *s = t->start;
     if (!t->env->scratch)
         return 0;
-    struct scratch_want want = { .task = t->name,
-                                 .mib = s->scratch_mib ? s->scratch_mib : 1024,
+    struct scratch_want want = { .mib = s->scratch_mib ? s->scratch_mib : 1024,
                                  .uid = s->user.uid,
                                  .gid = s->user.gid };
-    return scratch_make(t->env->scratch, &want, t->scratch, e);
+    if (scratch_take(t->env->scratch, &want, t->scratch, e) < 0)
+        return -1;
+    return task_file_put(t->run, "scratch", str_of(t->scratch), e);
 }
 
 /* As root the child binds them with the user's rights, in its tmpfs, for crun to find. */

@@ -2,23 +2,29 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/magic.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/parse.h"
 #include "keeper/scratch_kind.h"
-#include "keeper/tool.h"
+#include "keeper/scratch_trash.h"
 #include "sys/clock.h"
 #include "sys/file.h"
 
-#define FIRST_PROJECT 0x4e530000u /* away from what people count from 1 */
-#define LIGHT_BYTES (4u << 20)
-#define REMOVE_MS (UINT64_C(6) * 3600 * 1000)
+#define FIRST_PROJECT 0x4e530000u        /* away from what people count from 1 */
 #define SIZE_MAX_MIB (UINT64_C(1) << 26) /* 64 TiB */
+#define IDLE_MAX 64
+#define IDLE_NS (INT64_C(60) * 1000000000)
+#define IDLE_LOOK_MS 20000
+#define IDLE_BYTES (UINT64_C(16) << 20) /* on disk; a fresh one of 1 GiB has 2 MiB */
+
+struct place {
+    uint64_t number, mib; /* mib 0: adopted, its size is not known */
+    enum scratch_kind kind;
+    int64_t since_ns; /* idle */
+};
 
 struct scratch {
     struct scratch_site site;
@@ -26,9 +32,12 @@ struct scratch {
     struct log *log;
     uint64_t tmpfs_max_mib;
     bool works[SCRATCH_KIND_COUNT];
-    struct tool *remover; /* rm at work on .trash */
-    unsigned thrown;      /* makes names in .trash */
-    bool more;            /* something was thrown away since rm began */
+    struct scratch_trash *trash;
+    char trash_dir[SCRATCH_PATH_MAX];
+    uint64_t next; /* the number of the next place */
+    struct place *used, *idle;
+    size_t n_used, cap_used, n_idle, cap_idle;
+    struct loop_watch *timer; /* set while some are idle */
 };
 
 static const struct kind_row {
@@ -49,18 +58,26 @@ const char *scratch_kind_help(enum scratch_kind k)
     return kinds[k].help;
 }
 
-static bool good_name(const char *task)
+static void path_of(const struct scratch *s, const char *name, char out[static SCRATCH_PATH_MAX])
 {
-    size_t n = strlen(task);
-    return n > 0 && n <= 64 && task[0] != '.' &&
-           strspn(task, "0123456789."
-                        "abcdefghijklmnopqrstuvwxyz"
-                        "ABCDEFGHIJKLMNOPQRSTUVWXYZ-_") == n;
+    snprintf(out, SCRATCH_PATH_MAX, "%s/%.64s", s->site.dir, name);
 }
 
-static void path_of(const struct scratch *s, const char *task, char out[static SCRATCH_PATH_MAX])
+static void place_path(const struct scratch *s, uint64_t number, char out[static SCRATCH_PATH_MAX])
 {
-    snprintf(out, SCRATCH_PATH_MAX, "%s/%.64s", s->site.dir, task);
+    snprintf(out, SCRATCH_PATH_MAX, "%s/%llu", s->site.dir, (unsigned long long)number);
+}
+
+/* The number of a place in our folder; 0: it is none. */
+static uint64_t place_number(const struct scratch *s, const char *path)
+{
+    size_t n = strlen(s->site.dir);
+    uint64_t number;
+    struct err e;
+    if (strncmp(path, s->site.dir, n) != 0 || path[n] != '/' ||
+        parse_u64(str_of(path + n + 1), UINT64_MAX, &number, &e) < 0)
+        return 0;
+    return number;
 }
 
 static int make_dir(const char *path, mode_t mode, struct err *e)
@@ -82,8 +99,8 @@ static int make_dirs(const struct scratch *s, struct err *e)
     return 0;
 }
 
-/* A project id must not be given again while files have it. */
-static void learn_projects(struct scratch *s, const char *folder)
+/* Neither a number nor a project id must be given again while files have it. */
+static void learn_numbers(struct scratch *s, const char *folder)
 {
     char path[SCRATCH_PATH_MAX], item[SCRATCH_PATH_MAX + 260];
     path_of(s, folder, path);
@@ -93,57 +110,14 @@ static void learn_projects(struct scratch *s, const char *folder)
         uint32_t id = x->d_name[0] == '.' ? 0 : scratch_project_of(item);
         if (id >= s->site.next_project && id < UINT32_MAX)
             s->site.next_project = id + 1;
+        snprintf(item, sizeof item, "%s/%s", s->site.dir, x->d_name);
+        s->next = MAX(s->next, place_number(s, item) + 1);
     }
     if (d)
         closedir(d);
 }
 
-/* ---- throwing away ---- */
-
-static void empty_trash(struct scratch *s);
-
-static void on_trash_empty(void *ctx, const struct tool_result *r)
-{
-    struct scratch *s = ctx;
-    s->remover = NULL;
-    if (r->how.code || r->how.signal)
-        log_event(s->log, LOG_WARN_, "scratch.remove_failed", "why=%.*s",
-                  (int)MIN(r->err.n, (size_t)200), r->err.p);
-    if (s->more)
-        empty_trash(s);
-}
-
-/* A task may leave a million files; deleting them is not for the loop. */
-static void empty_trash(struct scratch *s)
-{
-    static const char script[] =
-        "cd \"$1\" && find . -mindepth 1 -maxdepth 1 -exec rm -rf --one-file-system {} +";
-    char trash[SCRATCH_PATH_MAX];
-    struct err e;
-    s->more = s->remover != NULL;
-    if (s->remover)
-        return;
-    path_of(s, ".trash", trash);
-    const char *argv[] = { "/bin/sh", "-c", script, "sh", trash, NULL };
-    struct tool_spec spec = { .argv = argv, .in_fd = PROCESS_NO_FD, .timeout_ms = REMOVE_MS };
-    s->remover = tool_run(s->loop, &spec, on_trash_empty, s, &e);
-    if (!s->remover)
-        log_event(s->log, LOG_WARN_, "scratch.remove_failed", "why=%s", e.msg);
-}
-
-static int throw_away(struct scratch *s, const char *path, struct err *e)
-{
-    char to[SCRATCH_PATH_MAX];
-    if (rmdir(path) == 0 || errno == ENOENT)
-        return 0;
-    do {
-        snprintf(to, sizeof to, "%s/.trash/%u", s->site.dir, s->thrown++);
-    } while (access(to, F_OK) == 0);
-    if (rename(path, to) < 0)
-        return err_set(e, ERR_UNAVAILABLE, "cannot move '%s' away: %s", path, strerror(errno));
-    empty_trash(s);
-    return 0;
-}
+static void on_idle_timer(void *ctx);
 
 /* ---- trying what works ---- */
 
@@ -170,6 +144,7 @@ struct scratch *scratch_new(const struct scratch_config *c, struct err *e)
     s->log = c->log;
     s->tmpfs_max_mib = c->tmpfs_max_mib ? c->tmpfs_max_mib : 256;
     s->site.next_project = FIRST_PROJECT;
+    s->next = 1; /* 0 is no place */
     if (strlen(c->dir) >= sizeof s->site.dir) {
         err_set(e, ERR_TOO_LARGE, "the folder '%s' has more than %zu characters", c->dir,
                 sizeof s->site.dir - 1);
@@ -178,11 +153,15 @@ struct scratch *scratch_new(const struct scratch_config *c, struct err *e)
     memcpy(s->site.dir, c->dir, strlen(c->dir) + 1);
     if (make_dirs(s, e) < 0)
         return NULL;
-    learn_projects(s, "");
-    learn_projects(s, ".trash");
+    learn_numbers(s, "");
+    learn_numbers(s, ".loop");
+    learn_numbers(s, ".trash");
     for (unsigned k = 0; k < SCRATCH_KIND_COUNT; k++)
         if (k == SCRATCH_PLAIN || !(c->without & 1u << k))
             probe(s, (enum scratch_kind)k);
+    path_of(s, ".trash", s->trash_dir);
+    s->trash = trash_new(s->loop, s->log, s->trash_dir);
+    s->timer = loop_timer(s->loop, on_idle_timer, s);
     return TAKE(s);
 }
 
@@ -190,7 +169,10 @@ struct scratch *scratch_free(struct scratch *s)
 {
     if (!s)
         return NULL;
-    tool_stop(s->remover);
+    s->trash = trash_free(s->trash);
+    loop_unwatch(s->timer);
+    free(s->used);
+    free(s->idle);
     free(s);
     return NULL;
 }
@@ -218,14 +200,104 @@ bool scratch_bounded(const struct scratch *s)
     return scratch_choose(s, SIZE_MAX_MIB) != SCRATCH_PLAIN;
 }
 
+/* ---- ending one ---- */
+
+static int end_place(struct scratch *s, const char *path, struct err *e)
+{
+    int held = trash_hold(path), rc = scratch_unbind(&s->site, path, e);
+    trash_let_go(s->trash, held);
+    return rc < 0 ? -1 : trash_throw(s->trash, path, s->next++, e);
+}
+
+/* ---- those kept for the next task ---- */
+
+static const char *const own_folders[] = { "tmp", "var-tmp" };
+
+static bool is_empty(const char *path)
+{
+    DIR *d = opendir(path);
+    bool empty = d != NULL;
+    for (struct dirent *x; d && (x = readdir(d));)
+        empty &= strcmp(x->d_name, ".") == 0 || strcmp(x->d_name, "..") == 0;
+    if (d)
+        closedir(d);
+    return empty;
+}
+
+/* The folders go with all their user set on them; a place with anything left in it is not kept. */
+static bool make_empty(const char *path)
+{
+    for (size_t i = 0; i < ARRAY_LEN(own_folders); i++) {
+        char sub[SCRATCH_PATH_MAX + 16];
+        snprintf(sub, sizeof sub, "%s/%s", path, own_folders[i]);
+        if (rmdir(sub) < 0 && errno != ENOENT)
+            return false;
+    }
+    return is_empty(path);
+}
+
+static bool keep(struct scratch *s, struct place p, const char *path)
+{
+    if (!p.mib || !scratch_ops[p.kind].costly || s->n_idle >= IDLE_MAX ||
+        scratch_disk_bytes(&s->site, path) > IDLE_BYTES || !make_empty(path))
+        return false;
+    p.since_ns = clock_mono_ns();
+    vec_grow(s->idle, s->n_idle, s->cap_idle);
+    s->idle[s->n_idle++] = p;
+    if (s->n_idle == 1)
+        loop_timer_set(s->timer, IDLE_LOOK_MS, IDLE_LOOK_MS);
+    return true;
+}
+
+/* Ends those that wait since before `ns`; the oldest come first. */
+static void drop_idle(struct scratch *s, int64_t ns)
+{
+    size_t n = 0;
+    while (n < s->n_idle && s->idle[n].since_ns <= ns) {
+        char path[SCRATCH_PATH_MAX];
+        struct err e;
+        place_path(s, s->idle[n++].number, path);
+        if (end_place(s, path, &e) < 0)
+            log_event(s->log, LOG_WARN_, "scratch.remove_failed", "why=%s", e.msg);
+    }
+    memmove(s->idle, s->idle + n, (s->n_idle - n) * sizeof *s->idle);
+    s->n_idle -= n;
+    if (s->n_idle == 0)
+        loop_timer_clear(s->timer);
+}
+
+void scratch_drop_idle(struct scratch *s)
+{
+    drop_idle(s, INT64_MAX);
+}
+
+static void on_idle_timer(void *ctx)
+{
+    drop_idle(ctx, clock_mono_ns() - IDLE_NS);
+}
+
+/* The one that waits for the shortest time: the others may go. */
+static bool take_idle(struct scratch *s, enum scratch_kind kind, uint64_t mib, struct place *out)
+{
+    for (size_t i = s->n_idle; i-- > 0;) {
+        if (s->idle[i].kind != kind || s->idle[i].mib != mib)
+            continue;
+        *out = s->idle[i];
+        memmove(&s->idle[i], &s->idle[i + 1], (s->n_idle - i - 1) * sizeof *s->idle);
+        if (--s->n_idle == 0)
+            loop_timer_clear(s->timer);
+        return true;
+    }
+    return false;
+}
+
 /* ---- one task's ---- */
 
 static int furnish(const char *path, const struct scratch_want *w, struct err *e)
 {
-    static const char *const names[] = { "tmp", "var-tmp" };
-    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(own_folders); i++) {
         char sub[SCRATCH_PATH_MAX + 16];
-        snprintf(sub, sizeof sub, "%s/%s", path, names[i]);
+        snprintf(sub, sizeof sub, "%s/%s", path, own_folders[i]);
         if (make_dir(sub, 0700, e) < 0)
             return -1;
         if (lchown(sub, w->uid, w->gid) < 0 || chmod(sub, 01777) < 0)
@@ -235,82 +307,70 @@ static int furnish(const char *path, const struct scratch_want *w, struct err *e
     return 0;
 }
 
-/* The last thing that is made, and only root can write there: it is whole. */
-static void marker_of(const char *path, char out[static SCRATCH_PATH_MAX + 16])
+static int build(struct scratch *s, const struct place *p, const char *path, struct err *e)
 {
-    snprintf(out, SCRATCH_PATH_MAX + 16, "%s/.whole", path);
-}
-
-static int build(struct scratch *s, const char *path, const struct scratch_want *w, struct err *e)
-{
-    char marker[SCRATCH_PATH_MAX + 16];
-    if (make_dir(path, 0711, e) < 0 ||
-        scratch_ops[scratch_choose(s, w->mib)].make(&s->site, path, w->mib, e) < 0 ||
-        chmod(path, 0711) < 0 || furnish(path, w, e) < 0)
+    if (make_dir(path, 0711, e) < 0 || scratch_ops[p->kind].make(&s->site, path, p->mib, e) < 0)
         return -1;
-    marker_of(path, marker);
-    return make_dir(marker, 0700, e);
+    if (chmod(path, 0711) < 0)
+        return err_set(e, ERR_UNAVAILABLE, "cannot change '%s': %s", path, strerror(errno));
+    return 0;
 }
 
-int scratch_make(struct scratch *s, const struct scratch_want *w,
+static void note_used(struct scratch *s, struct place p)
+{
+    vec_grow(s->used, s->n_used, s->cap_used);
+    s->used[s->n_used++] = p;
+}
+
+int scratch_take(struct scratch *s, const struct scratch_want *w,
                  char out_path[static SCRATCH_PATH_MAX], struct err *e)
 {
-    char path[SCRATCH_PATH_MAX], marker[SCRATCH_PATH_MAX + 16];
+    char path[SCRATCH_PATH_MAX];
     struct err ignored;
-    if (!good_name(w->task))
-        return err_set(e, ERR_INVALID, "'%.80s' is not a name of a task", w->task);
     if (w->mib == 0 || w->mib > SIZE_MAX_MIB)
         return err_set(e, ERR_INVALID, "a scratch of %llu MiB cannot be made",
                        (unsigned long long)w->mib);
-    path_of(s, w->task, path);
-    marker_of(path, marker);
-    bool there = access(marker, F_OK) == 0;
-    if (!there && scratch_remove(s, w->task, e) < 0) /* what a killed keeper began */
-        return -1;
-    if (!there && build(s, path, w, e) < 0) {
-        if (scratch_remove(s, w->task, &ignored) < 0)
+    struct place p = { .kind = scratch_choose(s, w->mib), .mib = w->mib };
+    bool there = take_idle(s, p.kind, p.mib, &p);
+    if (!there)
+        p.number = s->next++;
+    place_path(s, p.number, path);
+    if ((!there && build(s, &p, path, e) < 0) || furnish(path, w, e) < 0) {
+        if (end_place(s, path, &ignored) < 0)
             log_event(s->log, LOG_WARN_, "scratch.remove_failed", "why=%s", ignored.msg);
         return err_wrap(e, "making a scratch of %llu MiB", (unsigned long long)w->mib);
     }
+    note_used(s, p);
     memcpy(out_path, path, sizeof path);
     return 0;
 }
 
-/* Whoever lets go of a mounted file system last does the work of ending it: an open folder of it
- * holds it, and a child that exits with that folder does the work for us. */
-static int hold(const char *path)
+int scratch_adopt(struct scratch *s, const char *path, struct err *e)
 {
-    struct statfs f;
-    bool light = statfs(path, &f) == 0 && f.f_type == TMPFS_MAGIC &&
-                 (f.f_blocks - f.f_bfree) * (uint64_t)f.f_bsize < LIGHT_BYTES;
-    return light || !scratch_is_mounted(path) ? -1 : open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    uint64_t number = place_number(s, path);
+    if (!number)
+        return err_set(e, ERR_INVALID, "'%s' is no scratch of ours", path);
+    note_used(s, (struct place){ .number = number });
+    return 0;
 }
 
-static void on_let_go(void *ctx, const struct process_exit *how)
+/* Its index among those in use; n_used: it is none of them. */
+static size_t find_used(const struct scratch *s, uint64_t number)
 {
-    (void)ctx, (void)how;
+    size_t i = 0;
+    while (i < s->n_used && s->used[i].number != number)
+        i++;
+    return i;
 }
 
-static void let_go(struct scratch *s, int held)
+int scratch_give_back(struct scratch *s, const char *path, struct err *e)
 {
-    const char *argv[] = { "/bin/true", NULL };
-    struct process_spec spec = { .argv = argv, .fd = { held, PROCESS_NO_FD, PROCESS_NO_FD } };
-    struct err ignored; /* then we do the work after all */
-    if (held >= 0)
-        process_free(process_spawn(s->loop, &spec, on_let_go, NULL, &ignored));
-}
-
-int scratch_remove(struct scratch *s, const char *task, struct err *e)
-{
-    char path[SCRATCH_PATH_MAX];
-    if (!good_name(task))
-        return err_set(e, ERR_INVALID, "'%.80s' is not a name of a task", task);
-    path_of(s, task, path);
-    AUTO(file_close_p) int held = hold(path);
-    if (scratch_unbind(&s->site, path, e) < 0)
-        return -1;
-    let_go(s, held);
-    return throw_away(s, path, e);
+    size_t i = find_used(s, place_number(s, path));
+    if (i == s->n_used)
+        return 0;
+    struct place p = s->used[i];
+    s->used[i] = s->used[--s->n_used];
+    return keep(s, p, path) ? 0 : end_place(s, path, e);
 }
 
 /* ext4 refuses a large write as a whole, so what is left when a program first hears "no space" may be
@@ -322,41 +382,38 @@ static bool little_is_left(const struct statvfs *v)
     return left < MAX(little, UINT64_C(64) << 10);
 }
 
-bool scratch_full(const struct scratch *s, const char *task)
+bool scratch_full(const char *path)
 {
-    char path[SCRATCH_PATH_MAX];
     struct statvfs v;
-    if (!good_name(task))
-        return false;
-    path_of(s, task, path);
     /* With a project quota the kernel answers for the project. */
-    if (statvfs(path, &v) < 0)
+    if (!path[0] || statvfs(path, &v) < 0)
         return false;
     return little_is_left(&v) || (v.f_files > 0 && v.f_favail == 0);
 }
 
 /* Files without a folder are from a keeper that was killed between the two. */
-static void sweep_folder(struct scratch *s, const char *folder,
-                         bool (*alive)(void *ctx, const char *task), void *ctx)
+static void sweep_folder(struct scratch *s, const char *folder)
 {
-    char path[SCRATCH_PATH_MAX];
+    char dir[SCRATCH_PATH_MAX], path[SCRATCH_PATH_MAX];
     struct err e;
-    path_of(s, folder, path);
-    DIR *d = opendir(path);
+    path_of(s, folder, dir);
+    DIR *d = opendir(dir);
     for (struct dirent *x; d && (x = readdir(d));) {
-        if (!good_name(x->d_name) || strncmp(x->d_name, "t.", 2) == 0 || alive(ctx, x->d_name))
+        path_of(s, x->d_name, path);
+        uint64_t number = place_number(s, path);
+        if (!number || find_used(s, number) < s->n_used)
             continue;
-        if (scratch_remove(s, x->d_name, &e) < 0)
-            log_event(s->log, LOG_WARN_, "scratch.remove_failed", "task=%s why=%s", x->d_name,
+        if (end_place(s, path, &e) < 0)
+            log_event(s->log, LOG_WARN_, "scratch.remove_failed", "name=%s why=%s", x->d_name,
                       e.msg);
     }
     if (d)
         closedir(d);
 }
 
-void scratch_sweep(struct scratch *s, bool (*alive)(void *ctx, const char *task), void *ctx)
+void scratch_sweep(struct scratch *s)
 {
-    sweep_folder(s, "", alive, ctx);
-    sweep_folder(s, ".loop", alive, ctx);
-    empty_trash(s);
+    sweep_folder(s, "");
+    sweep_folder(s, ".loop");
+    trash_empty(s->trash);
 }

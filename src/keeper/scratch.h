@@ -1,6 +1,6 @@
 /* scratch - a bounded private place on disk for each task (its /tmp and /var/tmp), gone at its end.
  *
- * STATE/scratch/<task> holds the folders tmp and var-tmp, which are the user's; everything above
+ * STATE/scratch/<number> holds the folders tmp and var-tmp, which are the user's; everything above
  * them is root's, and other accounts cannot enter.  What bounds it is the first of these that works
  * here and suits the size: a project quota of the file system, a tmpfs (small ones; its pages count
  * as the memory of the task that writes them), an ext4 file on a loop device; else nothing does, and
@@ -9,7 +9,11 @@
  * The owner of a file may move it to another project, so with project quotas a task's seccomp filter
  * must refuse the ioctls FS_IOC_FSSETXATTR and FS_IOC_SETFLAGS.
  *
- * All state is in the file system: scratch_sweep finds what a killed keeper left.
+ * Making and ending a file system costs more than the rest of a short task.  One that comes back
+ * empty and small is kept a while for the next task; nothing of the one before is in it.
+ *
+ * All state is in the file system and with the tasks: who holds a place notes its path, adopts it
+ * after a restart, and scratch_sweep removes what nobody adopted.
  */
 #ifndef NS_KEEPER_SCRATCH_H
 #define NS_KEEPER_SCRATCH_H
@@ -53,21 +57,24 @@ bool scratch_bounded(const struct scratch *s); /* every size is: capability "quo
 #define SCRATCH_PATH_MAX 256
 
 struct scratch_want {
-    const char *task; /* a plain name: "17.1.0" */
-    uint64_t mib;     /* > 0 */
+    uint64_t mib; /* > 0 */
     uint32_t uid, gid;
 };
 
-/* Idempotent: what is there already is kept as it is. */
-int scratch_make(struct scratch *s, const struct scratch_want *w,
+int scratch_take(struct scratch *s, const struct scratch_want *w,
                  char out_path[static SCRATCH_PATH_MAX], struct err *e) MUST_USE;
 
-/* Idempotent.  Gone from its name at once; large ones are deleted in the background. */
-int scratch_remove(struct scratch *s, const char *task, struct err *e) MUST_USE;
+/* For a task that an earlier keeper gave it to.  Before scratch_sweep. */
+int scratch_adopt(struct scratch *s, const char *path, struct err *e) MUST_USE;
 
-bool scratch_full(const struct scratch *s, const char *task); /* has it no room left now? */
+/* Removes what was not adopted.  Once, after the last scratch_adopt. */
+void scratch_sweep(struct scratch *s);
 
-/* Removes every scratch whose task `alive` does not know. */
-void scratch_sweep(struct scratch *s, bool (*alive)(void *ctx, const char *task), void *ctx);
+/* Its processes are gone.  Idempotent.  Large ones are deleted in the background. */
+int scratch_give_back(struct scratch *s, const char *path, struct err *e) MUST_USE;
+
+bool scratch_full(const char *path); /* has it no room left now? */
+
+void scratch_drop_idle(struct scratch *s); /* those kept for the next task */
 
 #endif

@@ -129,6 +129,14 @@ static void loop_file(const struct scratch_site *s, const char *path, char out[s
     snprintf(out, PATH_BYTES, "%s/.loop/%s", s->dir, last_part(path));
 }
 
+uint64_t scratch_disk_bytes(const struct scratch_site *s, const char *path)
+{
+    char file[PATH_BYTES];
+    struct stat st;
+    loop_file(s, path, file);
+    return stat(file, &st) == 0 ? (uint64_t)st.st_blocks * 512 : 0;
+}
+
 /* A file system is made once for each size, so there are few sizes. */
 static uint64_t round_mib(uint64_t mib)
 {
@@ -283,10 +291,10 @@ static int plain_make(struct scratch_site *s, const char *path, uint64_t mib, st
 
 /* By preference. */
 const struct scratch_ops scratch_ops[SCRATCH_KIND_COUNT] = {
-    [SCRATCH_PROJECT] = { project_probe, project_make },
-    [SCRATCH_TMPFS] = { tmpfs_probe, tmpfs_make },
-    [SCRATCH_LOOP] = { loop_probe, loop_make },
-    [SCRATCH_PLAIN] = { plain_probe, plain_make },
+    [SCRATCH_PROJECT] = { project_probe, project_make, .costly = false },
+    [SCRATCH_TMPFS] = { tmpfs_probe, tmpfs_make, .costly = false },
+    [SCRATCH_LOOP] = { loop_probe, loop_make, .costly = true },
+    [SCRATCH_PLAIN] = { plain_probe, plain_make, .costly = false },
 };
 
 int scratch_unbind(const struct scratch_site *s, const char *path, struct err *e)

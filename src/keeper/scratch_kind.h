@@ -12,7 +12,7 @@
 #define SCRATCH_DIR_MAX 128
 
 struct scratch_site {
-    char dir[SCRATCH_DIR_MAX]; /* STATE/scratch: a folder a task, and .loop, .trash */
+    char dir[SCRATCH_DIR_MAX]; /* STATE/scratch: a folder a place, and .loop, .trash */
     char mkfs[512];            /* the program mkfs.ext4 */
     uint32_t next_project;
 };
@@ -22,6 +22,7 @@ struct scratch_ops {
     int (*probe)(struct scratch_site *s, const char *path, struct err *e);
     /* `path` is an empty folder of root's; afterwards what is in it is bounded. */
     int (*make)(struct scratch_site *s, const char *path, uint64_t mib, struct err *e);
+    bool costly; /* to make: worth keeping for the next task */
 };
 
 extern const struct scratch_ops scratch_ops[SCRATCH_KIND_COUNT];
@@ -31,6 +32,8 @@ extern const struct scratch_ops scratch_ops[SCRATCH_KIND_COUNT];
 int scratch_unbind(const struct scratch_site *s, const char *path, struct err *e) MUST_USE;
 
 bool scratch_is_mounted(const char *path);
+
+uint64_t scratch_disk_bytes(const struct scratch_site *s, const char *path); /* of a loop file */
 
 /* The project id of a folder, 0 when it has none. */
 uint32_t scratch_project_of(const char *path);

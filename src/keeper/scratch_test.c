@@ -96,50 +96,51 @@ static int fill(const char *path, int mib)
     return WEXITSTATUS(status);
 }
 
-static bool nobody_alive(void *ctx, const char *task)
+static void stop_when_deleted(void *ctx)
 {
-    (void)ctx, (void)task;
-    return false;
+    struct world *w = ctx;
+    if (entries(w, ".trash") == 0)
+        loop_stop(w->loop);
 }
 
-static bool one_alive(void *ctx, const char *task)
+/* rm works beside us. */
+static void until_deleted(struct world *w)
 {
-    return strcmp(ctx, task) == 0;
+    struct loop_watch *timer = loop_timer(w->loop, stop_when_deleted, w);
+    loop_timer_set(timer, 1, 2);
+    loop_run(w->loop);
+    loop_unwatch(timer);
 }
 
 static void check_bounded(enum scratch_kind kind, uint64_t mib, int least, int most)
 {
     struct world w;
     struct err e;
-    char path[SCRATCH_PATH_MAX], again[SCRATCH_PATH_MAX], file[SCRATCH_PATH_MAX + 16];
+    char path[SCRATCH_PATH_MAX], file[SCRATCH_PATH_MAX + 16];
     world_open(&w, ONLY(kind));
     if (scratch_choose(w.s, mib) != kind) {
         world_close(&w);
         SKIP("%s does not work on this machine", scratch_kind_help(kind));
     }
-    struct scratch_want want = { "17.1.0", mib, NOBODY, NOBODY };
-    CHECK(scratch_make(w.s, &want, path, &e) == 0);
+    struct scratch_want want = { mib, NOBODY, NOBODY };
+    CHECK(scratch_take(w.s, &want, path, &e) == 0);
     struct stat st;
     snprintf(file, sizeof file, "%s/var-tmp", path);
     CHECK(stat(file, &st) == 0 && st.st_uid == NOBODY && st.st_gid == NOBODY);
     CHECK(stat(path, &st) == 0 && st.st_uid == 0 && (st.st_mode & 07777) == 0711);
     CHECK(stat(w.dir, &st) == 0 && (st.st_mode & 0777) == 0700);
     CHECK(chmod(w.dir, 0711) == 0); /* the task sees it by a mount of its own; we do not */
-    CHECK(!scratch_full(w.s, "17.1.0"));
+    CHECK(!scratch_full(path));
     snprintf(file, sizeof file, "%s/tmp/big", path);
     int fitted = fill(file, 200);
     CHECK(fitted >= least && fitted <= most);
-    CHECK(scratch_full(w.s, "17.1.0") == (most < 200));
-    CHECK(scratch_make(w.s, &want, again, &e) == 0); /* a second time keeps what is there */
-    CHECK_STR(again, path);
-    CHECK(access(file, F_OK) == 0);
-    CHECK(scratch_remove(w.s, "17.1.0", &e) == 0 && access(path, F_OK) < 0);
-    CHECK(scratch_remove(w.s, "17.1.0", &e) == 0);
-    CHECK(!scratch_full(w.s, "17.1.0"));
+    CHECK(scratch_full(path) == (most < 200));
+    CHECK(scratch_give_back(w.s, path, &e) == 0 && access(path, F_OK) < 0);
+    CHECK(scratch_give_back(w.s, path, &e) == 0);
+    CHECK(!scratch_full(path));
     CHECK_INT(entries(&w, ""), 0);
     CHECK_INT(entries(&w, ".loop"), 0);
-    loop_run(w.loop); /* until the rest is deleted */
-    CHECK_INT(entries(&w, ".trash"), 0);
+    until_deleted(&w);
     world_close(&w);
 }
 
@@ -178,16 +179,14 @@ static void a_project_quota_is_bounded(void)
     struct scratch_config c = { .loop = w.loop, .dir = dir };
     struct scratch *s = scratch_new(&c, &e);
     CHECK(s && scratch_choose(s, 1) == SCRATCH_PROJECT && scratch_bounded(s));
-    struct scratch_want one = { "1.1.0", 20, NOBODY, NOBODY },
-                        two = { "2.1.0", 20, NOBODY, NOBODY };
-    CHECK(scratch_make(s, &one, path, &e) == 0 && scratch_make(s, &two, other, &e) == 0);
+    struct scratch_want want = { 20, NOBODY, NOBODY };
+    CHECK(scratch_take(s, &want, path, &e) == 0 && scratch_take(s, &want, other, &e) == 0);
     CHECK(chmod(w.dir, 0711) == 0 && chmod(dir, 0711) == 0);
     snprintf(file, sizeof file, "%s/tmp/big", path);
     int fitted = fill(file, 100);
     CHECK(fitted >= 18 && fitted <= 20);
-    CHECK(scratch_full(s, "1.1.0") && !scratch_full(s, "2.1.0"));
-    CHECK(scratch_remove(s, "1.1.0", &e) == 0);
-    loop_run(w.loop);
+    CHECK(scratch_full(path) && !scratch_full(other));
+    CHECK(scratch_give_back(s, path, &e) == 0);
     scratch_free(s);
     snprintf(script, sizeof script, "umount -l %s/m", w.dir);
     CHECK(run(script) == 0);
@@ -208,35 +207,89 @@ static void the_size_decides_which_is_taken(void)
     world_close(&w);
 }
 
-static void names_cannot_lead_elsewhere(void)
+static void paths_cannot_lead_elsewhere(void)
 {
     struct world w;
     struct err e;
     char path[SCRATCH_PATH_MAX] = "as before";
-    static const char *const bad[] = { "", ".", "..", "../x", "a/b", ".loop", "a b" };
+    static const char *const bad[] = { "",        "/1",         "%s",     "%s/",  "%s/0",
+                                       "%s/../1", "%s/.loop/1", "%s/1/x", "%s/x", "%s/-1" };
     world_open(&w, 0);
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
-        struct scratch_want want = { bad[i], 1, 0, 0 };
-        CHECK(scratch_make(w.s, &want, path, &e) < 0 && e.code == ERR_INVALID);
-        CHECK(scratch_remove(w.s, bad[i], &e) < 0 && !scratch_full(w.s, bad[i]));
+        AUTO(buf_free) struct buf text = BUF(SCRATCH_PATH_MAX);
+        bool ours = strncmp(bad[i], "%s", 2) == 0;
+        buf_printf(&text, "%s%s", ours ? w.dir : "", bad[i] + (ours ? 2 : 0));
+        CHECK(scratch_adopt(w.s, text.p ? text.p : "", &e) < 0 && e.code == ERR_INVALID);
+        CHECK(scratch_give_back(w.s, text.p ? text.p : "", &e) == 0); /* it is nobody's */
     }
-    CHECK(scratch_make(w.s, &(struct scratch_want){ "1.1.0", 0, 0, 0 }, path, &e) < 0);
+    CHECK(scratch_take(w.s, &(struct scratch_want){ 0, 0, 0 }, path, &e) < 0);
     CHECK_STR(path, "as before");
     world_close(&w);
 }
 
+static void put_file(const char *path, const char *name)
+{
+    char file[SCRATCH_PATH_MAX + 64];
+    snprintf(file, sizeof file, "%s/%s", path, name);
+    int fd = open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    CHECK(fd >= 0 && write(fd, "secret", 6) == 6 && close(fd) == 0);
+}
+
+static void an_empty_one_is_used_again_and_shows_nothing(void)
+{
+    struct world w;
+    struct err e;
+    char first[SCRATCH_PATH_MAX], second[SCRATCH_PATH_MAX], sub[SCRATCH_PATH_MAX + 16];
+    struct stat st;
+    world_open(&w, ONLY(SCRATCH_LOOP));
+    if (scratch_choose(w.s, 64) != SCRATCH_LOOP) {
+        world_close(&w);
+        SKIP("%s does not work on this machine", scratch_kind_help(SCRATCH_LOOP));
+    }
+    CHECK(scratch_take(w.s, &(struct scratch_want){ 64, NOBODY, NOBODY }, first, &e) == 0);
+    snprintf(sub, sizeof sub, "%s/tmp", first);
+    CHECK(chmod(sub, 0777) == 0); /* what its owner may do */
+    CHECK(scratch_give_back(w.s, first, &e) == 0);
+    CHECK(access(first, F_OK) == 0 && access(sub, F_OK) < 0);
+    CHECK(scratch_take(w.s, &(struct scratch_want){ 128, 1000, 1000 }, second, &e) == 0);
+    CHECK(strcmp(first, second) != 0); /* another size is another one */
+    CHECK(scratch_take(w.s, &(struct scratch_want){ 64, 1000, 1000 }, second, &e) == 0);
+    CHECK_STR(first, second);
+    CHECK(stat(sub, &st) == 0 && st.st_uid == 1000 && (st.st_mode & 07777) == 01777);
+    put_file(second, "tmp/left");
+    CHECK(scratch_give_back(w.s, second, &e) == 0);
+    CHECK(access(second, F_OK) < 0); /* something was left in it */
+    world_close(&w);
+}
+
+static void idle_ones_can_be_dropped(void)
+{
+    struct world w;
+    struct err e;
+    char path[SCRATCH_PATH_MAX];
+    world_open(&w, ONLY(SCRATCH_LOOP));
+    struct scratch_want want = { 64, NOBODY, NOBODY };
+    CHECK(scratch_take(w.s, &want, path, &e) == 0 && scratch_give_back(w.s, path, &e) == 0);
+    scratch_drop_idle(w.s);
+    CHECK_INT(entries(&w, ""), 0);
+    CHECK_INT(entries(&w, ".loop"), 0);
+    world_close(&w);
+}
+
 /* Makes one after the other and says so, until it is killed. */
-static void make_for_ever(struct scratch *s, unsigned round, int out)
+static void make_for_ever(const char *dir, int out)
 {
     struct err e;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    for (unsigned i = 0;; i++) {
-        char task[32], path[SCRATCH_PATH_MAX];
-        snprintf(task, sizeof task, "%u.%u.0", round, i);
-        struct scratch_want want = { task, i % 2 ? 8 : 300, NOBODY, NOBODY };
-        if (scratch_make(s, &want, path, &e) < 0 || write(out, "x", 1) < 0)
-            _exit(1);
+    struct scratch_config c = { .loop = loop_new(), .dir = dir };
+    struct scratch *s = scratch_new(&c, &e);
+    for (unsigned i = 0; s; i++) {
+        char path[SCRATCH_PATH_MAX];
+        struct scratch_want want = { i % 2 ? 8 : 300, NOBODY, NOBODY };
+        if (scratch_take(s, &want, path, &e) < 0 || write(out, "x", 1) < 0)
+            break;
     }
+    _exit(1);
 }
 
 static void a_killed_keeper_leaves_nothing_for_ever(void)
@@ -249,7 +302,7 @@ static void a_killed_keeper_leaves_nothing_for_ever(void)
         CHECK(pipe2(ends, O_CLOEXEC) == 0);
         pid_t child = fork();
         if (child == 0)
-            make_for_ever(w.s, round, ends[1]);
+            make_for_ever(w.dir, ends[1]);
         close(ends[1]);
         char x;
         for (unsigned i = 0; i <= round; i++)
@@ -258,20 +311,21 @@ static void a_killed_keeper_leaves_nothing_for_ever(void)
         CHECK(waitpid(child, &status, 0) == child && WIFSIGNALED(status));
         close(ends[0]);
     }
-    char lives[] = "7.2.0", path[SCRATCH_PATH_MAX];
+    char lives[SCRATCH_PATH_MAX], path[SCRATCH_PATH_MAX + 16];
     scratch_free(w.s);
     struct scratch_config c = { .loop = w.loop, .dir = w.dir };
     w.s = scratch_new(&c, &e);
     CHECK(w.s);
-    scratch_sweep(w.s, one_alive, lives);
+    snprintf(lives, sizeof lives, "%s/1", w.dir); /* whole: the first round waited for it */
+    CHECK(scratch_adopt(w.s, lives, &e) == 0);
+    scratch_sweep(w.s);
     CHECK_INT(entries(&w, ""), 1);
-    snprintf(path, sizeof path, "%s/7.2.0/tmp", w.dir);
+    snprintf(path, sizeof path, "%s/tmp", lives);
     CHECK(access(path, F_OK) == 0);
-    scratch_sweep(w.s, nobody_alive, NULL);
+    CHECK(scratch_give_back(w.s, lives, &e) == 0);
     CHECK_INT(entries(&w, ""), 0);
     CHECK_INT(entries(&w, ".loop"), 0);
-    loop_run(w.loop);
-    CHECK_INT(entries(&w, ".trash"), 0);
+    until_deleted(&w);
     world_close(&w);
 }
 
@@ -292,18 +346,17 @@ static void what_each_costs(void)
         int64_t first_ns = 0, next_ns = 0, gone_ns = 0;
         world_open(&w, ONLY(rows[i].kind));
         for (int k = 0; k < 21 && scratch_choose(w.s, rows[i].mib) == rows[i].kind; k++) {
-            struct scratch_want want = { "1.1.0", rows[i].mib, NOBODY, NOBODY };
+            struct scratch_want want = { rows[i].mib, NOBODY, NOBODY };
             int64_t a = clock_mono_ns();
-            CHECK(scratch_make(w.s, &want, path, &e) == 0);
+            CHECK(scratch_take(w.s, &want, path, &e) == 0);
             int64_t b = clock_mono_ns();
-            CHECK(scratch_remove(w.s, "1.1.0", &e) == 0);
+            CHECK(scratch_give_back(w.s, path, &e) == 0);
             gone_ns += clock_mono_ns() - b;
             *(k ? &next_ns : &first_ns) += b - a;
         }
-        printf("# %s of %llu MiB: first %lld us, then %lld us; remove %lld us\n",
+        printf("# %s of %llu MiB: first %lld us, then %lld us; back %lld us\n",
                scratch_kind_name(rows[i].kind), (unsigned long long)rows[i].mib,
                (long long)first_ns / 1000, (long long)next_ns / 20000, (long long)gone_ns / 21000);
-        loop_run(w.loop);
         world_close(&w);
     }
 }
@@ -314,7 +367,9 @@ static const struct test tests[] = {
     { "a project quota is bounded", a_project_quota_is_bounded },
     { "a plain folder is not bounded and says so", a_plain_folder_is_not },
     { "the size decides which kind is taken", the_size_decides_which_is_taken },
-    { "names cannot lead elsewhere", names_cannot_lead_elsewhere },
+    { "paths cannot lead elsewhere", paths_cannot_lead_elsewhere },
+    { "an empty one is used again, as new", an_empty_one_is_used_again_and_shows_nothing },
+    { "idle ones can be dropped", idle_ones_can_be_dropped },
     { "a killed keeper leaves nothing for ever", a_killed_keeper_leaves_nothing_for_ever },
     { "what each kind costs is printed", what_each_costs },
 };

@@ -16,7 +16,7 @@
 #include "keeper/cgroup.h"
 #include "keeper/rootfs.h"
 
-#define SPAWN_FDS 6 /* they become 3 … 8 in the child */
+#define SPAWN_FDS 6      /* they become 3 … 8 in the child */
 #define SPAWN_HIGH_FD 64 /* above every number that the program is to get */
 #define SPAWN_BINDS_MAX 66
 

@@ -426,15 +426,35 @@ static int reread_request(struct task *t, struct err *e)
     return file_read(path, KEEPER_LINE_MAX, &line, e) < 0 ? -1 : take_request(t, buf_str(&line), e);
 }
 
-static void adopt_net(struct task *t)
+/* A path that was noted about it; false: none was. */
+static bool read_noted(const struct task *t, const char *name, char *out, size_t n)
 {
     char path[LIFE_PATH_MAX + 16];
     AUTO(buf_free) struct buf text = { 0 };
     struct err e;
-    snprintf(path, sizeof path, "%s/netns", t->run);
-    if (!t->env->net || file_read(path, sizeof t->netns - 1, &text, &e) < 0)
+    snprintf(path, sizeof path, "%s/%s", t->run, name);
+    if (file_read(path, n - 1, &text, &e) < 0 || text.n == 0)
+        return false;
+    snprintf(out, n, "%s", text.p);
+    return true;
+}
+
+static void adopt_scratch(struct task *t)
+{
+    struct err e;
+    if (!t->env->scratch || !read_noted(t, "scratch", t->scratch, sizeof t->scratch))
         return;
-    snprintf(t->netns, sizeof t->netns, "%s", text.p);
+    if (scratch_adopt(t->env->scratch, t->scratch, &e) < 0) {
+        log_event(t->env->log, LOG_WARN_, "task.scratch", "task=%s why=%s", t->name, e.msg);
+        t->scratch[0] = '\0';
+    }
+}
+
+static void adopt_net(struct task *t)
+{
+    struct err e;
+    if (!t->env->net || !read_noted(t, "netns", t->netns, sizeof t->netns))
+        return;
     if (gangnet_adopt(t->env->gangs, t->name, t->netns, &e) < 0)
         log_event(t->env->log, LOG_WARN_, "task.net", "task=%s why=%s", t->name, e.msg);
 }
@@ -494,6 +514,7 @@ struct task *task_recover(struct env *env, const char *name)
     t->notes = rec.notes;
     t->started_ms = rec.status.started_ms;
     t->result = rec.result;
+    adopt_scratch(t);
     if (rec.found == FOUND_ALIVE && reread_request(t, &e) < 0)
         log_event(env->log, LOG_WARN_, "task.request", "task=%s why=%s", name, e.msg);
     switch (rec.found) {

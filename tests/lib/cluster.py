@@ -291,7 +291,11 @@ class Cluster:
     def task_files(self):
         """Of tasks that are over everything but the log is to be forgotten."""
         return sorted(glob.glob(f"{self.run}/tasks/*") + glob.glob(f"{self.run}/crun/*") +
-                      glob.glob(f"{self.state}/tasks/*/task.json") + glob.glob(f"{self.state}/scratch/*.*.*"))
+                      glob.glob(f"{self.state}/tasks/*/task.json") + self.scratches_in_use())
+
+    def scratches_in_use(self):
+        """Places with a task's folders in them; empty ones wait for the next."""
+        return glob.glob(f"{self.state}/scratch/*/tmp")
 
     def network_users(self):
         """Processes in one of our network namespaces."""
