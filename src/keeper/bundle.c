@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/json.h"
+#include "keeper/driver.h"
 #include "keeper/seccomp.h"
 
 #define OWN_ENV_MAX 16
@@ -141,6 +142,14 @@ const char *const *bundle_env(const struct start *s, struct arena *a)
 
 /* --- mounts --- */
 
+static void put_list(struct json_out *w, const char *key, const char *const *list, size_t n)
+{
+    json_begin(w, key, '[');
+    for (size_t i = 0; i < n && list[i]; i++)
+        json_put_str(w, NULL, str_of(list[i]));
+    json_end(w, ']');
+}
+
 static void put_words(struct json_out *w, const char *key, struct str words)
 {
     struct str one;
@@ -167,6 +176,16 @@ static void put_bind(struct json_out *w, const char *from, const char *at, bool 
     put_mount(
         w, &(struct mount){ at, "none", from,
                             read_only ? "rbind,rro,rnosuid,rnodev" : "rbind,rw,rnosuid,rnodev" });
+}
+
+static void put_file_or_folder(struct json_out *w, const struct bundle_bind *b, const char *at,
+                               bool read_only)
+{
+    const char *options = read_only ? "bind,ro,nosuid,nodev" : "bind,rw,nosuid,nodev";
+    if (b->is_file)
+        put_mount(w, &(struct mount){ at, "none", b->from, options });
+    else
+        put_bind(w, b->from, at, read_only);
 }
 
 static void put_file(struct json_out *w, const char *from, const char *at, bool node)
@@ -214,6 +233,33 @@ static void put_tmp(struct json_out *w, const struct start *s, const struct bund
     put_mount(w, &(struct mount){ "/var/tmp", "tmpfs", "tmpfs", text });
 }
 
+/* Libraries and programs of the driver.  Nobody writes to them, whatever a spec says. */
+static void put_driver(struct json_out *w, const struct bundle_place *p)
+{
+    for (size_t i = 0; i < p->driver->n_mounts; i++)
+        put_file_or_folder(w, &p->driver_file[i], p->driver->mounts[i].path, true);
+}
+
+static void put_hooks(struct json_out *w, const struct cdi_edits *d)
+{
+    json_begin(w, "hooks", '{');
+    for (const char *const *name = driver_hooks; *name; name++) {
+        json_begin(w, *name, '[');
+        for (size_t i = 0; i < d->n_hooks; i++) {
+            const struct cdi_hook *h = &d->hooks[i];
+            if (strcmp(h->name, *name) != 0)
+                continue;
+            json_begin(w, NULL, '{');
+            json_put_str(w, "path", str_of(h->path));
+            put_list(w, "args", h->args, SIZE_MAX);
+            put_list(w, "env", h->env, SIZE_MAX);
+            json_end(w, '}');
+        }
+        json_end(w, ']');
+    }
+    json_end(w, '}');
+}
+
 static void put_mounts(struct json_out *w, const struct start *s, const struct bundle_place *p)
 {
     char from[REQUEST_PATH_MAX + 64], at[128];
@@ -234,24 +280,17 @@ static void put_mounts(struct json_out *w, const struct start *s, const struct b
         snprintf(at, sizeof at, "/dev/%s", p->node[i]);
         put_file(w, from, at, true);
     }
+    put_driver(w, p);
     put_file(w, p->init, BUNDLE_INIT, false);
     put_tmp(w, s, p);
     if (p->home)
         put_bind(w, p->home, s->user.home.p, false);
     for (uint32_t i = 0; i < s->n_volumes; i++)
-        put_bind(w, p->volume[i], s->volume[i].to, s->volume[i].read_only);
+        put_file_or_folder(w, &p->volume[i], s->volume[i].to, s->volume[i].read_only);
     json_end(w, ']');
 }
 
 /* --- the rest --- */
-
-static void put_list(struct json_out *w, const char *key, const char *const *list, size_t n)
-{
-    json_begin(w, key, '[');
-    for (size_t i = 0; i < n && list[i]; i++)
-        json_put_str(w, NULL, str_of(list[i]));
-    json_end(w, ']');
-}
 
 static void put_user(struct json_out *w, const struct start *s, const struct bundle_place *p)
 {
@@ -263,6 +302,8 @@ static void put_user(struct json_out *w, const struct start *s, const struct bun
         json_begin(w, "additionalGids", '[');
         for (uint32_t i = 0; i < s->user.n_groups; i++)
             json_put_u64(w, NULL, s->user.groups[i]);
+        for (size_t i = 0; i < p->driver->n_gids; i++)
+            json_put_u64(w, NULL, p->driver->gids[i]);
         json_end(w, ']');
     }
     json_end(w, '}');
@@ -356,6 +397,7 @@ int bundle_write(const struct start *s, const struct bundle_place *p, struct buf
     json_put_str(&w, "hostname", str_of(bundle_hostname(s->task, hostname)));
     put_mounts(&w, s, p);
     put_linux(&w, s, p);
+    put_hooks(&w, p->driver);
     json_end(&w, '}');
     return buf_check(out, e);
 }

@@ -10,25 +10,34 @@
 #include "base/buf.h"
 #include "keeper/request.h"
 #include "keeper/rootfs.h"
+#include "node/cdi.h"
 
 #define BUNDLE_INIT "/.nightshift/init"
 #define BUNDLE_MAX (4u << 20) /* of the text */
+
+/* crun has to be told: it takes nothing recursive for a file. */
+struct bundle_bind {
+    const char *from;
+    bool is_file;
+};
 
 /* What the machine's side gives to the task; paths are the keeper's. */
 struct bundle_place {
     enum keeper_mode mode; /* root or rootless */
     const char *rootfs;
-    const struct rootfs_plan *host; /* NULL: the rootfs is an image's */
-    const char *netns;              /* NULL: an empty network (root), the host's (rootless) */
-    const char *scratch;            /* with tmp and var-tmp; NULL: a tmpfs of scratch_mib */
-    const char *files;              /* a folder with resolv.conf, hosts and hostname */
-    unsigned cover;                 /* bits of enum bundle_file: those that exist inside */
-    const char *init;               /* the program nightshift-init */
-    const char *home;               /* what is mounted at the user's home; NULL: nothing */
-    const char *const *volume;      /* what is mounted at each volume's place, in order */
-    const char *dev;                /* where device nodes are: /dev */
-    const char *const *node;        /* names below it that the task gets; ends with NULL */
-    uint64_t nofile_max, core_max;  /* our own hard limits: a task cannot have more */
+    const struct rootfs_plan *host;   /* NULL: the rootfs is an image's */
+    const char *netns;                /* NULL: an empty network (root), the host's (rootless) */
+    const char *scratch;              /* with tmp and var-tmp; NULL: a tmpfs of scratch_mib */
+    const char *files;                /* a folder with resolv.conf, hosts and hostname */
+    unsigned cover;                   /* bits of enum bundle_file: those that exist inside */
+    const char *init;                 /* the program nightshift-init */
+    const char *home;                 /* what is mounted at the user's home; NULL: nothing */
+    const struct bundle_bind *volume; /* what is mounted at each volume's place, in order */
+    const char *dev;                  /* where device nodes are: /dev */
+    const char *const *node;          /* names below it that the task gets; ends with NULL */
+    const struct cdi_edits *driver;   /* of its GPUs, for an image */
+    const struct bundle_bind *driver_file; /* what each of its mounts is, in order */
+    uint64_t nofile_max, core_max;         /* our own hard limits: a task cannot have more */
 };
 
 enum bundle_file {

@@ -10,6 +10,8 @@ static const struct rootfs_plan host = {
     .n = 3
 };
 
+static const struct cdi_edits no_driver = { 0 };
+
 /* A request and a place that a test may change before it asks for the text. */
 struct world {
     struct arena a;
@@ -31,7 +33,8 @@ static void world_init(struct world *w)
     static const char *const argv[] = { "python", "-c", "print(\"hi\")", NULL };
     static const char *const env[] = { "A=b", "HOME=/elsewhere", NULL };
     static const uint32_t groups[] = { 1000, 44 };
-    static const char *const lent[] = { "/run/ns/mnt/1", "/run/ns/mnt/2" };
+    static const struct bundle_bind lent[] = { { "/run/ns/mnt/1", false },
+                                               { "/run/ns/mnt/2", false } };
     *w = (struct world){ .text = BUF(BUNDLE_MAX) };
     w->s = (struct start){
         .task = "17.1.0",
@@ -63,6 +66,7 @@ static void world_init(struct world *w)
         .volume = lent,
         .dev = "/dev",
         .node = no_nodes,
+        .driver = &no_driver,
         .nofile_max = 4096,
         .core_max = 1000,
     };
@@ -111,6 +115,32 @@ static const struct json *namespace_of(const struct json *root, const char *type
         if (str_is(text_of(v, "type"), type))
             return v;
     return NULL;
+}
+
+static void a_driver_brings_its_files_read_only_and_its_hooks(void)
+{
+    static const char *const writable[] = { "rw", "bind", NULL }, *const args[] = { "hook", NULL },
+                             *const none[] = { NULL };
+    struct cdi_mount mount = { "/usr/lib/libcuda.so.550", "/lib/libcuda.so.1", "", writable };
+    struct cdi_hook hooks[] = { { "createContainer", "/usr/bin/hook", args, none },
+                                { "startContainer", "/inside", args, none } };
+    uint32_t gid = 44;
+    const struct cdi_edits driver = { .mounts = &mount,
+                                      .n_mounts = 1,
+                                      .hooks = hooks,
+                                      .n_hooks = ARRAY_LEN(hooks),
+                                      .gids = &gid,
+                                      .n_gids = 1 };
+    AUTO(world_clear) struct world w;
+    world_init(&w);
+    w.p.driver = &driver;
+    w.p.driver_file = &(struct bundle_bind){ mount.host_path, true };
+    const struct json *root = written(&w), *at = mount_at(root, "/lib/libcuda.so.1");
+    CHECK(at && str_is(text_of(at, "source"), "/usr/lib/libcuda.so.550"));
+    CHECK(list_has(json_find(at, "options"), "ro") && !list_has(json_find(at, "options"), "rw"));
+    const struct json *run = json_find(json_find(root, "hooks"), "createContainer");
+    CHECK(json_len(run) == 1 && str_is(text_of(json_first(run), "path"), "/usr/bin/hook"));
+    CHECK(!json_find(json_find(root, "hooks"), "startContainer"));
 }
 
 static void it_is_the_user_and_nothing_more(void)
@@ -298,6 +328,8 @@ static void limits_do_not_pass_ours(void)
 }
 
 static const struct test tests[] = {
+    { "a driver's files come read-only, and its hooks are run",
+      a_driver_brings_its_files_read_only_and_its_hooks },
     { "it runs as its user, without capabilities", it_is_the_user_and_nothing_more },
     { "no mount lets setuid files or devices count", every_mount_is_safe },
     { "an image brings its own system", an_image_brings_its_own_system },

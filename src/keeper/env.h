@@ -33,6 +33,7 @@ struct env {
     const char *init, *crun; /* programs, absolute; crun is "" in plain mode */
     struct sealed crun_copy; /* what is started in its place */
     const char *dev;         /* where device nodes are */
+    const char *cdi;         /* where CDI specs are; NULL: where they usually are */
     const char *hide;        /* the mount crun must not see; NULL: none */
     const char *mnt;         /* RUN/mnt: where each child mounts a tmpfs of its own */
     const char *skeleton;    /* a root in it */

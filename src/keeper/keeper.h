@@ -22,6 +22,7 @@ struct keeper_config {
     const char *crun;   /* NULL: looked for */
     const char *mode;   /* "auto", or one of wire/keeper.h */
     const char *dev;
+    const char *cdi;                  /* NULL: where CDI specs usually are */
     const char *cgroup_root, *cgroup; /* the file system, and our folder's name in it */
     uint64_t min_uid;
     const char *group;           /* whose members may connect and read logs; NULL: our own */

@@ -277,35 +277,13 @@ static int take_command(struct start *s, const struct image_run *run, struct are
     return 0;
 }
 
-static bool is_given(const struct start *s, const char *variable)
-{
-    size_t n = strcspn(variable, "=") + 1;
-    for (size_t i = 0; i < s->n_env; i++)
-        if (strncmp(s->env[i], variable, n) == 0)
-            return true;
-    return false;
-}
-
-static void take_env(struct start *s, const struct image_run *run, struct arena *a)
-{
-    size_t n = 0;
-    const char **env = arena_array(a, const char *, count(run->env) + s->n_env + 1);
-    for (size_t i = 0; run->env[i]; i++)
-        if (strchr(run->env[i], '=') && !is_given(s, run->env[i]))
-            env[n++] = arena_printf(a, "%s", run->env[i]);
-    for (size_t i = 0; i < s->n_env; i++)
-        env[n++] = s->env[i];
-    s->env = env;
-    s->n_env = (uint32_t)n;
-}
-
 /* An image says how it likes to be run; what the user said goes before it. */
 static int take_image(struct task *t, const struct image *img, struct err *e)
 {
     struct start *s = t->start;
     if (take_command(s, &img->run, &t->arena, e) < 0)
         return -1;
-    take_env(s, &img->run, &t->arena);
+    start_add_env(s, img->run.env, count(img->run.env), &t->arena);
     if (!s->workdir_given && img->run.workdir[0])
         s->workdir = arena_printf(&t->arena, "%s", img->run.workdir);
     snprintf(t->digest, sizeof t->digest, "%s", img->digest);

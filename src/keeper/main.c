@@ -30,6 +30,8 @@ static const struct opt table[] = {
     { "init", OPT_TEXT, IN(keeper.init), "PATH", "nightshift-init (beside this program)", 0, 0 },
     { "crun", OPT_TEXT, IN(keeper.crun), "PATH", "crun (looked for in PATH)", 0, 0 },
     { "dev", OPT_TEXT, IN(keeper.dev), "DIR", "where device nodes are (/dev)", 0, 0 },
+    { "cdi", OPT_TEXT, IN(keeper.cdi), "DIR",
+      "CDI specs of the GPU driver (/etc/cdi and /var/run/cdi)", 0, 0 },
     { "cgroup-root", OPT_TEXT, IN(keeper.cgroup_root), "DIR",
       "the cgroup file system (/sys/fs/cgroup)", 0, 0 },
     { "cgroup", OPT_TEXT, IN(keeper.cgroup), "NAME", "our folder in it (nightshift)", 0, 0 },

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "keeper/bundle.h"
+#include "keeper/driver.h"
 #include "sys/failpoint.h"
 #include "sys/file.h"
 
@@ -58,9 +59,11 @@ int place_outside(const struct start *s, const struct rootfs_plan *host, const c
 
 /* --- devices --- */
 
+#define NODES_MAX (REQUEST_GPUS_MAX + ARRAY_LEN(gpu_nodes) + 64)
+
 struct nodes {
-    const char *name[REQUEST_GPUS_MAX + ARRAY_LEN(gpu_nodes) + 1]; /* ends with NULL */
-    dev_t device[REQUEST_GPUS_MAX + ARRAY_LEN(gpu_nodes)];
+    const char *name[NODES_MAX + 1]; /* ends with NULL */
+    dev_t device[NODES_MAX];
     size_t n, n_devices;
 };
 
@@ -68,8 +71,11 @@ static bool add_node(struct nodes *out, const struct env *v, const char *name)
 {
     char path[512];
     struct stat st;
+    for (size_t i = 0; i < out->n; i++)
+        if (strcmp(out->name[i], name) == 0)
+            return true;
     snprintf(path, sizeof path, "%s/%s", v->dev, name);
-    if (stat(path, &st) < 0)
+    if (out->n == NODES_MAX || stat(path, &st) < 0)
         return false;
     out->name[out->n++] = name;
     if (S_ISCHR(st.st_mode))
@@ -83,6 +89,15 @@ static const struct gpu_info *gpu_of(const struct env *v, const struct start_gpu
         if (strcmp(v->node.gpus.gpu[i].uuid, want->uuid) == 0)
             return &v->node.gpus.gpu[i];
     return NULL;
+}
+
+/* What the driver's specs name beyond the usual, as the capabilities of parts of a GPU. */
+static void add_driver_nodes(struct nodes *out, const struct env *v, const struct cdi_edits *driver)
+{
+    static const char dev[] = "/dev/";
+    for (size_t i = 0; i < driver->n_nodes; i++)
+        if (strncmp(driver->nodes[i].path, dev, sizeof dev - 1) == 0)
+            add_node(out, v, driver->nodes[i].path + sizeof dev - 1);
 }
 
 static int find_nodes(struct task *t, struct nodes *out, struct err *e)
@@ -217,12 +232,29 @@ static const char *lend(struct task *t, const char *from)
     return onto;
 }
 
-static int write_bundle(struct task *t, const struct nodes *nodes, struct err *e)
+/* What the user cannot reach is found out when it is opened with the user's rights. */
+static bool is_file(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && !S_ISDIR(st.st_mode);
+}
+
+static const struct bundle_bind *driver_files(const struct cdi_edits *driver, struct arena *a)
+{
+    struct bundle_bind *list = arena_array(a, struct bundle_bind, driver->n_mounts);
+    for (size_t i = 0; i < driver->n_mounts; i++)
+        list[i] = (struct bundle_bind){ driver->mounts[i].host_path,
+                                        is_file(driver->mounts[i].host_path) };
+    return list;
+}
+
+static int write_bundle(struct task *t, const struct nodes *nodes, const struct cdi_edits *driver,
+                        struct err *e)
 {
     const struct start *s = t->start;
     char rootfs[LIFE_PATH_MAX + 32], bundle[LIFE_PATH_MAX + 32];
     bool in_tmpfs = t->env->mode == KEEPER_MODE_ROOT && !t->digest[0];
-    const char *volume[REQUEST_VOLUMES_MAX];
+    struct bundle_bind volume[REQUEST_VOLUMES_MAX];
     snprintf(rootfs, sizeof rootfs, "%s/rootfs", t->run);
     snprintf(bundle, sizeof bundle, "%s/bundle", t->run);
     if (mkdir(bundle, 0700) < 0 && errno != EEXIST)
@@ -240,11 +272,13 @@ static int write_bundle(struct task *t, const struct nodes *nodes, struct err *e
         .volume = volume,
         .dev = t->env->dev,
         .node = nodes->name,
+        .driver = driver,
+        .driver_file = driver_files(driver, &t->arena),
         .nofile_max = t->env->nofile_max,
         .core_max = t->env->core_max,
     };
     for (uint32_t i = 0; i < s->n_volumes; i++)
-        volume[i] = lend(t, s->volume[i].from);
+        volume[i] = (struct bundle_bind){ lend(t, s->volume[i].from), is_file(s->volume[i].from) };
     AUTO(buf_free) struct buf text = BUF(BUNDLE_MAX);
     return bundle_write(s, &p, &text, e) < 0
              ? -1
@@ -298,6 +332,8 @@ static int make_home(struct task *t, struct err *e)
 int place_make(struct task *t, struct err *e)
 {
     struct nodes nodes;
+    struct cdi_edits driver;
+    AUTO(cdi_close_p) struct cdi *specs = NULL;
     bool plain = t->env->mode == KEEPER_MODE_PLAIN;
     const struct rootfs_plan *host = t->digest[0] ? NULL : &t->env->host;
     if (make_home(t, e) < 0)
@@ -306,7 +342,12 @@ int place_make(struct task *t, struct err *e)
     if (!plain &&
         place_outside(t->start, host, t->start->workdir, &t->arena, &t->spawn->workdir, e) < 0)
         return -1;
-    if (find_nodes(t, &nodes, e) < 0 || make_group(t, &nodes, e) < 0)
+    if (find_nodes(t, &nodes, e) < 0 ||
+        driver_find(t->env, t->start, &t->arena, &specs, &driver, e) < 0)
+        return -1;
+    add_driver_nodes(&nodes, t->env, &driver);
+    start_add_env(t->start, driver.env, driver.n_env, &t->arena);
+    if (make_group(t, &nodes, e) < 0)
         return -1;
     fail_point("keeper.after_cgroup");
     if (plain)
@@ -317,7 +358,7 @@ int place_make(struct task *t, struct err *e)
     if (make_root(t, e) < 0)
         return -1;
     fail_point("keeper.after_rootfs");
-    if (write_etc(t, e) < 0 || write_bundle(t, &nodes, e) < 0)
+    if (write_etc(t, e) < 0 || write_bundle(t, &nodes, &driver, e) < 0)
         return -1;
     fail_point("keeper.after_bundle");
     return 0;

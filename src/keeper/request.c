@@ -432,3 +432,25 @@ int request_read(struct str line, struct arena *a, struct keeper_request *out, s
         *out = r;
     return rc;
 }
+
+static bool is_set(const struct start *s, const char *variable)
+{
+    size_t n = strcspn(variable, "=") + 1;
+    for (size_t i = 0; i < s->n_env; i++)
+        if (strncmp(s->env[i], variable, n) == 0)
+            return true;
+    return false;
+}
+
+void start_add_env(struct start *s, const char *const *env, size_t n, struct arena *a)
+{
+    const char **all = arena_array(a, const char *, s->n_env + n + 1);
+    uint32_t n_all = 0;
+    for (size_t i = 0; i < s->n_env; i++)
+        all[n_all++] = s->env[i];
+    for (size_t i = 0; i < n; i++)
+        if (strchr(env[i], '=') && !is_set(s, env[i]))
+            all[n_all++] = arena_printf(a, "%s", env[i]);
+    s->env = all;
+    s->n_env = n_all;
+}

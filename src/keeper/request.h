@@ -64,6 +64,9 @@ int request_read(struct str line, struct arena *a, struct keeper_request *out, s
 /* Whose start it is that could not be read; NULL when even that is not clear, or it is no start. */
 const char *request_start_task(struct str line, struct arena *a);
 
+/* s->env with those of the list that nobody has set, copied into `a`. */
+void start_add_env(struct start *s, const char *const *env, size_t n, struct arena *a);
+
 bool task_name_valid(struct str name); /* three numbers with points between them */
 
 #endif

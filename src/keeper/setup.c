@@ -226,6 +226,7 @@ int setup_open(struct setup *s, const struct keeper_config *c, struct env *env, 
     env->init = s->init;
     env->crun = s->crun;
     env->dev = c->dev;
+    env->cdi = c->cdi;
     env->min_uid = (uint32_t)MAX(c->min_uid, UINT64_C(1));
     read_limits(env);
     rootfs_look("", &env->host);

@@ -1,5 +1,6 @@
 """The cases of tests/system/t0210-keeper.sh: a real keeper, real crun, real kernel.  TAP on stdout."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -314,6 +315,19 @@ def bad_requests(k):
     assert k.ran("8.1.0", "exit 4")[0]["code"] == 4
 
 
+def a_volume_may_be_a_file(k):
+    """a single file can be given to a job too, to read or to write"""
+    path = k.dir + "/one"
+    with open(path, "w") as f:
+        f.write("given\n")
+    os.chown(path, 4711, 4711)
+    ended, text = k.ran("1.1.0", "cat /mnt/in; echo more >>/mnt/out; echo x >>/mnt/in",
+                        volumes=[{"from": path, "to": "/mnt/in", "ro": True}, {"from": path, "to": "/mnt/out"}])
+    with open(path) as f:
+        assert f.read() == "given\nmore\n", (ended, text)
+    assert text.startswith("given\n") and "Read-only" in text, text
+
+
 def fake_gpus(k, *lines):
     """Restarts it on a machine with two GPUs, whose driver and devices are fakes."""
     dev = k.dir + "/dev"
@@ -327,7 +341,8 @@ def fake_gpus(k, *lines):
         f.write("".join(line + "\n" for line in lines))
     k.kill()
     k.options = ("--dev", dev, "--nvml", os.path.abspath(f"{BUILD}/tests/fakes/libnvidia-ml.so.1"))
-    k.start(env={"NIGHTSHIFT_FAKE_NVML": k.dir + "/nvml", "NIGHTSHIFT_FAKE_DEV": dev})
+    k.env = {"NIGHTSHIFT_FAKE_NVML": k.dir + "/nvml", "NIGHTSHIFT_FAKE_DEV": dev}
+    k.start(env=k.env)
 
 
 def only_its_own_gpus(k):
@@ -710,13 +725,53 @@ def make_image(folder):
     return "oci:" + image
 
 
-def an_image(k):
-    """a job runs in an image: its system, its way to be run, with the user's home"""
+def no_images(k):
+    """Why images cannot be tried here, or None."""
     if not k.hello["caps"]["images"]:
         return k.node["no_images"]["msg"]
-    with open(os.environ.get("NIGHTSHIFT_BUILD", "build") + "/nightshift-init", "rb") as f:
-        if b"libasan" in f.read():
-            return "this build of nightshift-init needs libraries that no image has"
+    with open(BUILD + "/nightshift-init", "rb") as f:
+        return "this build of nightshift-init needs libraries that no image has" if b"libasan" in f.read() else None
+
+
+def an_image_with_gpus(k):
+    """an image gets the files of the GPU driver that the machine's CDI specs name, or is refused"""
+    if no_images(k):
+        return no_images(k)
+    image, specs, gpu = make_image(k.dir + "/i"), k.dir + "/cdi", [{"index": 0, "uuid": "GPU-0"}]
+    fake_gpus(k)
+    k.kill()
+    k.options += ("--cdi", specs)
+    k.start(env=k.env)
+    failed, _ = k.ran("1.1.0", "", image=image, argv=["-c", "true"], gpus=gpu)
+    assert failed["ev"] == "failed" and "driver" in failed["msg"] and "nvidia-ctk" in failed["hint"], failed
+    library, hooked = k.dir + "/libcuda.so.550", k.dir + "/hooked"
+    with open(library, "w") as f:
+        f.write("the driver's\n")
+    os.makedirs(k.dir + "/dev/nvidia-caps")
+    open(k.dir + "/dev/nvidia-caps/nvidia-cap1", "w").close()
+    os.mkdir(specs)
+    with open(specs + "/nvidia.json", "w") as f:
+        json.dump({"cdiVersion": "0.5.0", "kind": "nvidia.com/gpu", "devices": [
+            {"name": "0", "containerEdits": {"deviceNodes": [{"path": "/dev/nvidia-caps/nvidia-cap1"}]}}],
+            "containerEdits": {
+                "env": ["DRIVER=550", "NVIDIA_VISIBLE_DEVICES=void"],
+                "mounts": [{"hostPath": library, "containerPath": "/usr/lib/libcuda.so.1", "options": ["rw", "bind"]}],
+                "hooks": [{"hookName": "createContainer", "path": "/bin/sh",
+                           "args": ["sh", "-c", f"cat >{hooked}"]}]}}, f)
+    script = "cat /usr/lib/libcuda.so.1; ls /dev/nvidia-caps; echo $DRIVER $NVIDIA_VISIBLE_DEVICES; echo x >/usr/lib/libcuda.so.1"
+    ended, text = k.ran("2.1.0", "", image=image, argv=["-c", script], gpus=gpu)
+    assert text.splitlines()[:3] == ["the driver's", "nvidia-cap1", "550 GPU-0"], (ended, text)
+    assert ended["code"] != 0 and "Read-only" in text, text
+    with open(hooked) as f:
+        assert json.load(f)["id"] == "2.1.0"
+    _, text = k.ran("3.1.0", "", image=image, argv=["-c", "echo none: $DRIVER"])
+    assert text == "none:\n", text
+
+
+def an_image(k):
+    """a job runs in an image: its system, its way to be run, with the user's home"""
+    if no_images(k):
+        return no_images(k)
     image = make_image(k.dir + "/i")
     _, text = k.ran("1.1.0", "", image=image, argv=[])
     assert text == "its own command\n", text
