@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/parse.h"
+#include "keeper/device_filter.h"
 #include "sys/file.h"
 
 #define PATH_BYTES 512
@@ -98,9 +99,8 @@ static const struct usage_file {
 };
 
 /* Character devices every task may use: null zero full random urandom, tty and terminals. */
-static const char *const harmless_devices[] = {
-    "c 1:3 rwm", "c 1:5 rwm", "c 1:7 rwm", "c 1:8 rwm",
-    "c 1:9 rwm", "c 5:0 rwm", "c 5:2 rwm", "c 136:* rwm",
+static const struct device_rule harmless_devices[] = {
+    { 1, 3 }, { 1, 5 }, { 1, 7 }, { 1, 8 }, { 1, 9 }, { 5, 0 }, { 5, 2 }, { 136, DEVICE_ANY_MINOR },
 };
 
 const char *cgroups_kind_name(enum cgroups_kind k)
@@ -195,6 +195,7 @@ static int open_v2(struct cgroups *c, struct err *e)
     }
     char freeze[PATH_BYTES];
     c->has[C_FREEZER] = access(group_path(c, C_FREEZER, NULL, "cgroup.freeze", freeze), F_OK) == 0;
+    c->has[C_DEVICES] = device_filter_works(c->root);
     return 0;
 }
 
@@ -277,24 +278,40 @@ static int set_limits(const struct cgroups *c, const char *name, const struct cg
     return 0;
 }
 
-static int set_devices(const struct cgroups *c, const char *name, const struct cgroup_limits *l,
-                       struct err *e)
+/* As v1 writes them: "c 136:* rwm". */
+static int list_devices(const struct cgroups *c, const char *name, const struct device_rule *rule,
+                        size_t n, struct err *e)
 {
-    char allow[PATH_BYTES], deny[PATH_BYTES], text[64];
-    if (c->kind != CGROUPS_V1 || !c->has[C_DEVICES])
-        return 0;
+    char allow[PATH_BYTES], deny[PATH_BYTES], text[64], minor[16];
     group_path(c, C_DEVICES, name, "devices.allow", allow);
     if (write_text(group_path(c, C_DEVICES, name, "devices.deny", deny), "a") < 0)
         return cannot_write(deny, "a", e);
-    for (size_t i = 0; i < ARRAY_LEN(harmless_devices); i++)
-        if (write_text(allow, harmless_devices[i]) < 0)
-            return cannot_write(allow, harmless_devices[i], e);
-    for (size_t i = 0; i < l->n_devices; i++) {
-        snprintf(text, sizeof text, "c %u:%u rw", major(l->devices[i]), minor(l->devices[i]));
+    for (size_t i = 0; i < n; i++) {
+        snprintf(minor, sizeof minor, "%u", rule[i].minor);
+        snprintf(text, sizeof text, "c %u:%s rw", rule[i].major,
+                 rule[i].minor == DEVICE_ANY_MINOR ? "*" : minor);
         if (write_text(allow, text) < 0)
             return cannot_write(allow, text, e);
     }
     return 0;
+}
+
+static int set_devices(const struct cgroups *c, const char *name, const struct cgroup_limits *l,
+                       struct err *e)
+{
+    struct device_rule rule[DEVICE_RULES_MAX];
+    size_t n = ARRAY_LEN(harmless_devices);
+    char path[PATH_BYTES];
+    if (!c->has[C_DEVICES])
+        return 0;
+    if (l->n_devices > DEVICE_RULES_MAX - n)
+        return err_set(e, ERR_TOO_LARGE, "%zu devices for one job are too many", l->n_devices);
+    memcpy(rule, harmless_devices, sizeof harmless_devices);
+    for (size_t i = 0; i < l->n_devices; i++)
+        rule[n++] = (struct device_rule){ major(l->devices[i]), minor(l->devices[i]) };
+    return c->kind == CGROUPS_V1
+             ? list_devices(c, name, rule, n, e)
+             : device_filter_set(group_path(c, C_DEVICES, name, NULL, path), rule, n, e);
 }
 
 int cgroup_make(const struct cgroups *c, const char *name, const struct cgroup_limits *l,

@@ -27,7 +27,7 @@ enum cgroups_kind cgroups_detect(const char *root);
 enum cgroups_ability {
     CGROUPS_LIMITS, /* CPU, memory and process counts are all bounded */
     CGROUPS_FREEZE,
-    CGROUPS_DEVICES, /* by a list here; on v2 by what is in /dev alone */
+    CGROUPS_DEVICES, /* only listed ones can be opened, whatever is in /dev */
     CGROUPS_ABILITY_COUNT
 };
 

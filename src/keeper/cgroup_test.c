@@ -336,6 +336,48 @@ static void v1_limits_hold(void)
     real_remove(REAL, true);
 }
 
+/* What a child in the group finds: 0 when null opens and kmsg does not. */
+static int look_at_devices(const struct cgroups *c)
+{
+    struct err e;
+    int fds[CGROUP_JOIN_MAX], n = cgroup_join_fds(c, "1.1.0", fds, &e), status;
+    CHECK(n > 0);
+    pid_t child = fork();
+    if (child == 0) {
+        for (int i = 0; i < n; i++)
+            if (write(fds[i], "0", 1) != 1)
+                _exit(9);
+        bool harmless = open("/dev/null", O_RDWR) >= 0, listed = open("/dev/full", O_RDWR) >= 0;
+        int other = open("/dev/kmsg", O_RDONLY);
+        _exit(!harmless || !listed ? 8 : other >= 0 ? 1 : errno == EPERM ? 0 : 7);
+    }
+    for (int i = 0; i < n; i++)
+        close(fds[i]);
+    CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void v2_devices_are_bounded(void)
+{
+    const char *root = cgroups_detect(REAL) == CGROUPS_V2 ? REAL : REAL "/unified";
+    AUTO(groups_free_p) struct cgroups *c = real_groups(root, CGROUPS_V2);
+    struct err e;
+    struct cgroup_limits l = { 0 };
+    if (!cgroups_has(c, CGROUPS_DEVICES)) {
+        real_remove(root, false);
+        SKIP("no program may be given to the kernel here");
+    }
+    CHECK(cgroup_make(c, "1.1.0", &l, &e) == 0);
+    CHECK_INT(look_at_devices(c), 0);
+    CHECK(cgroup_remove(c, "1.1.0"));
+    l.devices = &(dev_t){ makedev(1, 11) }; /* kmsg itself: now it is given */
+    l.n_devices = 1;
+    CHECK(cgroup_make(c, "1.1.0", &l, &e) == 0);
+    CHECK_INT(look_at_devices(c), 1);
+    CHECK(cgroup_remove(c, "1.1.0"));
+    real_remove(root, false);
+}
+
 static const struct test tests[] = {
     { "the kind is found; both at once count as v1", the_kind_is_found },
     { "v2: limits are written", v2_limits_are_written },
@@ -347,6 +389,7 @@ static const struct test tests[] = {
     { "without control groups nothing happens, without an error", without_groups_nothing_happens },
     { "v1, real: a group holds, freezes and kills", v1_holds_freezes_and_kills },
     { "v2, real: a group holds, freezes and kills", v2_holds_freezes_and_kills },
+    { "v2, real: devices are bounded", v2_devices_are_bounded },
     { "v1, real: memory and devices are bounded, and a kill is counted", v1_limits_hold },
 };
 TEST_MAIN(tests)
