@@ -278,7 +278,7 @@ static int set_limits(const struct cgroups *c, const char *name, const struct cg
     return 0;
 }
 
-/* As v1 writes them: "c 136:* rwm". */
+/* As v1 writes them: "c 136:* rwm".  With m, because crun makes the nodes from inside the group. */
 static int list_devices(const struct cgroups *c, const char *name, const struct device_rule *rule,
                         size_t n, struct err *e)
 {
@@ -288,7 +288,7 @@ static int list_devices(const struct cgroups *c, const char *name, const struct 
         return cannot_write(deny, "a", e);
     for (size_t i = 0; i < n; i++) {
         snprintf(minor, sizeof minor, "%u", rule[i].minor);
-        snprintf(text, sizeof text, "c %u:%s rw", rule[i].major,
+        snprintf(text, sizeof text, "c %u:%s rwm", rule[i].major,
                  rule[i].minor == DEVICE_ANY_MINOR ? "*" : minor);
         if (write_text(allow, text) < 0)
             return cannot_write(allow, text, e);

@@ -14,7 +14,7 @@
 #define DEVICE_ANY_MINOR UINT32_MAX
 #define DEVICE_RULES_MAX 256
 
-struct device_rule { /* a character device that may be read and written */
+struct device_rule { /* a character device that may be used; nodes of it may be made */
     uint32_t major, minor;
 };
 
