@@ -71,8 +71,8 @@ class SlurmSite:
         self.folder = tempfile.mkdtemp(prefix="ns-slurm.", dir="/tmp")
         os.chmod(self.folder, 0o755)  # munge wants its socket to be reachable
         self.work = f"{self.folder}/work"
-        for name_ in ("work", "state", "spool"):
-            os.mkdir(f"{self.folder}/{name_}")
+        for inner in ("work", "state", "spool"):
+            os.mkdir(f"{self.folder}/{inner}")
         self.env = {"PATH": clients.PATH, "SLURM_CONF": f"{self.folder}/slurm.conf"}
         self.words = {word: [program(word)] for word in ("sbatch", "squeue", "scancel")}
         self.words["run"] = [program("srun")]
@@ -125,6 +125,16 @@ class SlurmSite:
     def controller_pid(self):
         return self.daemons["slurmctld"].pid
 
+    def _end_steps(self):
+        """Of jobs that were still running; true when none is left."""
+        left = self.group.pids()
+        for pid in left:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        return not left
+
     def stop(self):
         for name in ("slurmd", "slurmctld", "munged"):
             daemon = self.daemons.pop(name, None)
@@ -135,8 +145,6 @@ class SlurmSite:
                 except subprocess.TimeoutExpired:
                     daemon.kill()
                     daemon.wait()
-        for pid in self.group.pids():  # steps of jobs that were still running
-            os.kill(pid, signal.SIGKILL)
-        clients.wait_until("Slurm's last process", lambda: not self.group.pids(), patience_s=20)
+        clients.wait_until("Slurm's last process", self._end_steps, patience_s=20)
         self.group.remove()
         shutil.rmtree(self.folder, ignore_errors=True)
