@@ -48,7 +48,9 @@ def wait_until(what, condition, every_s=0.02, patience_s=PATIENCE_S):
 
 
 def wait_drained(site, every_s=0.1):
-    wait_until(f"{site.name} to drain", lambda: not say(site, [*site.words["squeue"], "-h", "-o", "%i"]).strip(), every_s)
+    def is_empty():
+        return not say(site, [*site.words["squeue"], "-h", "-o", "%i"]).strip()
+    wait_until(f"{site.name} to drain", is_empty, every_s)
 
 
 def start_one_by_one(site, argv, n):

@@ -7,13 +7,14 @@ import statistics
 OWN, TUNED, DEFAULT = "nightshift", "slurm tuned", "slurm default"
 SYSTEMS = (DEFAULT, TUNED, OWN)
 
-# `more`: more of it is better.  `bar`: so many times better than tuned Slurm, or at least `floor` by itself.
+# `more`: more of it is better.  `bar`: so many times better than tuned Slurm; `floor`: at least so much by itself.
 Figure = collections.namedtuple("Figure", "key text unit more bar floor", defaults=(False, None, None))
 FIGURES = (
     Figure("start_ms", "sbatch until the script runs", "ms", bar=10),
     Figure("run_ms", "`srun /bin/true` / `nightshift run -- /bin/true`, whole command", "ms", bar=0.5),
     Figure("array_per_s", "array of empty jobs on 64 CPUs, submit until drained", "jobs/s", True, bar=1.5),
-    Figure("array_submit_ms", "that array's `sbatch --array`, whole command (Slurm: one record; ours: every job durable)", "ms"),
+    Figure("array_submit_ms", "that array's `sbatch --array`, whole command (Slurm: one record; ours: each job durable)",
+           "ms"),
     Figure("submit_per_s", "`sbatch --hold` processes, one after the other (ours durable)", "jobs/s", True, bar=3),
     Figure("submit4_per_s", "the same from four clients at once", "jobs/s", True, bar=3),
     Figure("api_per_s", "durable submits over one HTTP connection, one after the other", "jobs/s", True),
@@ -54,16 +55,17 @@ def rows(samples):
         by_system = {s: summary(samples[s][figure.key]) for s in SYSTEMS if samples.get(s, {}).get(figure.key)}
         if by_system:
             ratio, met = verdict(figure, by_system)
-            out.append({"figure": figure.key, "what": figure.text, "unit": figure.unit, "systems": by_system, "ratio": ratio,
-                        "bar": figure.bar, "floor": figure.floor, "met": met})
+            out.append({"figure": figure.key, "what": figure.text, "unit": figure.unit, "systems": by_system,
+                        "ratio": ratio, "bar": figure.bar, "floor": figure.floor, "met": met})
     return out
 
 
 def machine():
     with open("/proc/cpuinfo", encoding="utf-8") as f:
         models = [line.split(":", 1)[1].strip() for line in f if line.startswith("model name")]
-    return {"cores": os.cpu_count(), "cpu": models[0] if models else platform.machine(), "kernel": platform.release(),
-            "memory_mib": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20, "load_before": os.getloadavg()[0]}
+    return {"cores": os.cpu_count(), "cpu": models[0] if models else platform.machine(),
+            "memory_mib": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20,
+            "kernel": platform.release(), "load_before": os.getloadavg()[0]}
 
 
 def _number(value):

@@ -113,7 +113,8 @@ class SlurmSite:
 
     def _is_idle(self):
         self._alive()
-        done = subprocess.run([program("sinfo"), "-h", "-o", "%t"], env=self.env, capture_output=True, text=True, check=False)
+        done = subprocess.run([program("sinfo"), "-h", "-o", "%t"], env=self.env, capture_output=True, text=True,
+                              check=False)
         return done.stdout.strip() == "idle"
 
     def cancel_all(self):

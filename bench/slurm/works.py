@@ -61,16 +61,18 @@ def array(site, n):
     clients.wait_drained(site)
     whole = time.monotonic() - begin
     after = account.memory_mib(site.controller_pid())
-    return {"array_per_s": [n / whole], "array_submit_ms": [taken * 1000], "array_cpu_ms": [(site.cpu_s() - cpu) * 1000 / n],
-            "rest_rss_mib": [at_rest[0]], "rest_pss_mib": [at_rest[1]], "after_rss_mib": [after[0]],
-            "after_pss_mib": [after[1]]}
+    return {"array_per_s": [n / whole], "array_submit_ms": [taken * 1000],
+            "array_cpu_ms": [(site.cpu_s() - cpu) * 1000 / n],
+            "rest_rss_mib": [at_rest[0]], "rest_pss_mib": [at_rest[1]],
+            "after_rss_mib": [after[0]], "after_pss_mib": [after[1]]}
 
 
 def submit(site, n):
     """sbatch as a process a job, one after the other, and from four clients at once."""
     path = clients.script(site, "empty.sh", clients.EMPTY)
     argv = [*site.words["sbatch"], *HELD, path]
-    samples = {"submit_per_s": [clients.rate_of(site, argv, n, 1)], "submit4_per_s": [clients.rate_of(site, argv, n, 4)]}
+    samples = {"submit_per_s": [clients.rate_of(site, argv, n, 1)],
+               "submit4_per_s": [clients.rate_of(site, argv, n, 4)]}
     site.cancel_all()
     clients.wait_drained(site)
     return samples

@@ -37,7 +37,8 @@ def plan(i):
 def spec(i):
     job = plan(i)
     how = f"kill -{int(job.signal)} $$" if job.signal else f"exit {job.code}"
-    text = f"echo job {i} begins; seq {i} {i + LINES - 1}; echo job {i} complains >&2; sleep 1; echo job {i} ends; {how}"
+    text = f"echo job {i} begins; seq {i} {i + LINES - 1}; echo job {i} complains >&2; " \
+           f"sleep 1; echo job {i} ends; {how}"
     gpu = {"gpus": 1} if job.milli == 1000 else {"gpu_share": job.milli / 1000}
     return {"command": ["sh", "-c", text], "resources": {"cpus": 1, "mem": "64Mi", **gpu}, "env": {MARK: str(i)}}
 
@@ -89,7 +90,8 @@ class Observer(threading.Thread):
             self.wrong.append(f"jobs {twice} run twice at once")
         for gpu, milli in given.items():
             if milli > 1000:
-                self.wrong.append(f"{gpu} was given {milli} thousandths to {sorted(n for n, g in together if gpu in g)}")
+                owners = sorted(number for number, gpus in together if gpu in gpus)
+                self.wrong.append(f"{gpu} was given {milli} thousandths, to {owners}")
             elif milli == 1000:
                 self.full.add(gpu)
 

@@ -6,12 +6,14 @@
 report() {
     PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$NIGHTSHIFT_SOURCE/bench/slurm python3 -c '
 import report, sys
-print(report.markdown({"commit": "c", "command": "x", "slurm": "Slurm 1", "failures": [], "rows": report.rows(eval(sys.argv[1])),
-                       "machine": {"cores": 2, "cpu": "p", "kernel": "k", "load_before": float(sys.argv[2])}}))' "$1" "${2:-0}"
+machine = {"cores": 2, "cpu": "p", "kernel": "k", "load_before": float(sys.argv[2])}
+print(report.markdown({"commit": "c", "command": "x", "slurm": "Slurm 1", "failures": [], "machine": machine,
+                       "rows": report.rows(eval(sys.argv[1]))}))' "$1" "${2:-0}"
 }
 
 test_expect 'less time is better, and ten times less is the bar' '
-    report "{\"slurm tuned\": {\"start_ms\": [900, 1000, 1100]}, \"nightshift\": {\"start_ms\": [90, 100, 110]}}" >out &&
+    report "{\"slurm tuned\": {\"start_ms\": [900, 1000, 1100]},
+        \"nightshift\": {\"start_ms\": [90, 100, 110]}}" >out &&
     grep "| 10.00× | ≥ 10×: met |" out &&
     report "{\"slurm tuned\": {\"start_ms\": [990]}, \"nightshift\": {\"start_ms\": [100]}}" >out &&
     grep "| 9.90× | ≥ 10×: \*\*not met\*\* |" out'
@@ -21,7 +23,8 @@ test_expect 'more jobs a second are better' '
     grep "| 2.00× | ≥ 1.5×: met |" out'
 
 test_expect 'twice as slow is what a whole command may be' '
-    report "{\"slurm tuned\": {\"run_ms\": [30]}, \"nightshift\": {\"run_ms\": [61]}}" >out && grep "0.49×.*not met" out'
+    report "{\"slurm tuned\": {\"run_ms\": [30]}, \"nightshift\": {\"run_ms\": [61]}}" >out &&
+    grep "0.49×.*not met" out'
 
 test_expect 'what only one side has needs no ratio' '
     report "{\"nightshift\": {\"batch_per_s\": [4999], \"api_per_s\": [7]}}" >out &&
