@@ -4,6 +4,8 @@ CPU is counted by the kernel for a control group, so short-lived children count 
 programs do meanwhile does not.  Kernel threads are not in it.
 """
 import os
+import resource
+import time
 
 ROOT = "/sys/fs/cgroup"
 # Where the kernel keeps the count on v2 and on the usual layouts of v1: (tree, file, units a second).
@@ -51,6 +53,29 @@ class Group:
     def remove(self):
         if self.made and os.path.isdir(self.path):
             os.rmdir(self.path)
+
+
+def _machine_busy_s():
+    """CPU seconds since boot that were not idle, nor waiting for a disk, nor counted twice as a guest's."""
+    with open("/proc/stat", encoding="ascii") as f:
+        ticks = [int(word) for word in f.readline().split()[1:]]
+    return (sum(ticks[:8]) - ticks[3] - ticks[4]) / os.sysconf("SC_CLK_TCK")
+
+
+class Others:
+    """How busy the machine is with what is not ours: neither a site's, nor this program's or its clients'."""
+
+    def __init__(self, sites):
+        self.sites, self.began = sites, time.monotonic()
+        self.at_first = self._now()
+
+    def _now(self):
+        used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+        ours = sum(u.ru_utime + u.ru_stime for u in used) + sum(site.cpu_s() for site in self.sites)
+        return _machine_busy_s() - ours
+
+    def cores(self):
+        return max(0.0, (self._now() - self.at_first) / (time.monotonic() - self.began))
 
 
 def memory_mib(pid):

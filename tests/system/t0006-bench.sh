@@ -6,8 +6,9 @@
 report() {
     PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$NIGHTSHIFT_SOURCE/bench/slurm python3 -c '
 import report, sys
-machine = {"cores": 2, "cpu": "p", "kernel": "k", "load_before": float(sys.argv[2])}
+machine = {"cores": 2, "cpu": "p", "kernel": "k"}
 print(report.markdown({"commit": "c", "command": "x", "slurm": "Slurm 1", "failures": [], "machine": machine,
+                       "others_cores": float(sys.argv[2]),
                        "rows": report.rows(eval(sys.argv[1]))}))' "$1" "${2:-0}"
 }
 
