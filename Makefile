@@ -62,6 +62,11 @@ bench: deps                 ## the benchmarks: make bench DATA=folder-with-the-t
 	@$(MAKE) --no-print-directory all
 	@./bench/run "$(DATA)"
 
+bench-slurm: deps           ## the same work on Slurm and here, with ratios (root; ARGS='--quick')
+	@./tools/install-deps --bench
+	@$(MAKE) --no-print-directory all
+	@./bench/slurm/run $(ARGS)
+
 gates: deps                 ## what the published results demand: make gates DATA=folder
 	@$(MAKE) --no-print-directory all
 	@./bench/gates "$(DATA)"
@@ -85,5 +90,5 @@ clean:                      ## remove every build folder
 help:                       ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
 
-.PHONY: all run lab test check test-long asan tsan clang coverage fuzz lint tidy bench gates fmt deps \
+.PHONY: all run lab test check test-long asan tsan clang coverage fuzz lint tidy bench bench-slurm gates fmt deps \
 	deps-dev install clean help

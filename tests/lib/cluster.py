@@ -151,13 +151,14 @@ class Cluster:
         return [f"{BUILD}/nightshiftd", "--state", self.state, "--run", self.run, "--libexec", self.libexec,
                 *self.options]
 
-    def start(self, failpoint=None):
+    def start(self, failpoint=None, before=None):
+        """`before` is called in the new process before it becomes the daemon."""
         env = {key: value for key, value in os.environ.items() if not key.startswith("NIGHTSHIFT_")}
         if failpoint:
             env["NIGHTSHIFT_FAILPOINT"] = failpoint
         with open(self.log_path, "ab") as log:
             self.daemon = subprocess.Popen(self.argv(), env=env, stdin=subprocess.DEVNULL, stdout=log,
-                                           stderr=log, start_new_session=True)
+                                           stderr=log, start_new_session=True, preexec_fn=before)
 
     def keeper_pid(self):
         """None while there is none.  Neither the shell that is about to become it counts, nor a child of

@@ -43,6 +43,14 @@ test_expect 'a library built by hand counts' '
     all_of_it && without libyyjson-dev && exits_with 1 "$tool" --check &&
     echo "exit 0" >pkg-config && "$tool" --check'
 
+test_expect 'what benchmarks compare with is asked for only when they are run' '
+    all_of_it && without slurm-wlm && "$tool" --check && "$tool" --dev --check &&
+    exits_with 1 "$tool" --bench --check 2>out && grep "slurm-wlm *the other side" out'
+
+test_expect 'the command that it names has the same groups' '
+    all_of_it && without slurm-wlm && exits_with 1 "$tool" --dev --bench 2>out &&
+    grep "run: sudo tools/install-deps --dev --bench$" out'
+
 test_expect 'a wrong argument is refused' '
     all_of_it && exits_with 1 "$tool" --bogus 2>out && grep "unknown argument" out'
 
