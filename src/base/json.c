@@ -160,22 +160,37 @@ static const char *kind_of(yyjson_val *v)
                              : "null";
 }
 
+static bool is_listed(struct str key, const char *const *keys, size_t n)
+{
+    size_t i = 0;
+    while (i < n && !str_is(key, keys[i]))
+        i++;
+    return i < n;
+}
+
+struct str json_odd_key(const struct json *obj, const char *const *keys, size_t n)
+{
+    yyjson_obj_iter it = yyjson_obj_iter_with(val(obj));
+    for (yyjson_val *k; (k = yyjson_obj_iter_next(&it));) {
+        struct str key = { yyjson_get_str(k), yyjson_get_len(k) };
+        if (!is_listed(key, keys, n) ||
+            yyjson_obj_getn(val(obj), key.p, key.n) != yyjson_obj_iter_get_val(k))
+            return key;
+    }
+    return (struct str){ 0 };
+}
+
 int json_only(const struct json *obj, const char *const *keys, size_t n, struct err *e)
 {
     if (!json_is_object(obj))
         return err_set(e, ERR_INVALID, "must be an object, not %s", kind_of(val(obj)));
-    yyjson_obj_iter it = yyjson_obj_iter_with(val(obj));
-    for (yyjson_val *k; (k = yyjson_obj_iter_next(&it));) {
-        struct str key = { yyjson_get_str(k), yyjson_get_len(k) };
-        size_t i = 0;
-        while (i < n && !str_is(key, keys[i]))
-            i++;
-        if (i == n)
-            return unknown_key(key, keys, n, e);
-        if (yyjson_obj_getn(val(obj), key.p, key.n) != yyjson_obj_iter_get_val(k))
-            return err_set(e, ERR_INVALID, "field '%s' is given twice", keys[i]);
-    }
-    return 0;
+    struct str odd = json_odd_key(obj, keys, n);
+    if (!odd.p)
+        return 0;
+    if (!is_listed(odd, keys, n))
+        return unknown_key(odd, keys, n, e);
+    err_set(e, ERR_INVALID, "field '%.*s' is given twice", STR_ARG(odd));
+    return err_hint(e, "give it once");
 }
 
 /* "must be a string, not a number"; a number out of range is just "must be a … from … to …". */

@@ -78,7 +78,8 @@ void http_reply(struct http_request *rq, int status, const char *type, struct st
 void http_reply_error(struct http_request *rq, const struct err *err, const char *field);
 
 /* The same under another status, e.g. 401 or 405. */
-void http_reply_status(struct http_request *rq, int status, const struct err *err);
+void http_reply_status(struct http_request *rq, int status, const struct err *err,
+                       const char *field);
 
 /* A reply that goes on (SSE, a log that is followed).  `on_close` runs once, when the client went
  * away or was too slow, and never inside a write; after it, and after http_stream_end, the request
