@@ -142,6 +142,16 @@ static void set_scope(struct call *c)
 
 /* ---- dispatch ---- */
 
+/* Of "/v1/jobs/check" and "/v1/jobs/:id" the first is meant by its own name, whatever the method. */
+static bool is_meant(const struct route *r, struct str path, struct str param[HTTP_PARAMS_MAX])
+{
+    size_t n;
+    for (size_t i = 0; strchr(r->path, ':') && i < api_routes_n; i++)
+        if (str_is(path, api_routes[i].path))
+            return false;
+    return http_path_match(r->path, path, param, &n);
+}
+
 static const struct route *match(struct call *c, bool *out_other_method)
 {
     struct str path = str_of(http_path(c->rq));
@@ -150,8 +160,7 @@ static const struct route *match(struct call *c, bool *out_other_method)
     *out_other_method = false;
     for (size_t i = 0; i < api_routes_n; i++) {
         const struct route *r = &api_routes[i];
-        size_t n;
-        if (!http_path_match(r->path, path, c->param, &n))
+        if (!is_meant(r, path, c->param))
             continue;
         if (strcmp(r->method, head ? "GET" : method) == 0)
             return r;
@@ -164,11 +173,11 @@ static void add_allow(struct call *c)
 {
     AUTO(buf_free) struct buf allow = BUF(100);
     struct str param[HTTP_PARAMS_MAX];
-    size_t n;
     for (size_t i = 0; i < api_routes_n; i++)
-        if (http_path_match(api_routes[i].path, str_of(http_path(c->rq)), param, &n))
+        if (is_meant(&api_routes[i], str_of(http_path(c->rq)), param))
             buf_printf(&allow, "%s, ",
-                       strcmp(api_routes[i].method, "GET") == 0 ? "GET, HEAD" : api_routes[i].method);
+                       strcmp(api_routes[i].method, "GET") == 0 ? "GET, HEAD"
+                                                                : api_routes[i].method);
     buf_addz(&allow, "OPTIONS");
     http_add_header(c->rq, "Allow", buf_str(&allow).p);
 }

@@ -170,8 +170,14 @@ static int read_specs(struct call *c, const struct json *o, struct spec **out, s
                       struct err *e)
 {
     struct arena *a = http_arena(c->rq);
+    static const char *const keys[] = { "jobs" };
     const struct json *list = json_find(o, "jobs");
     size_t n = list ? json_len(list) : 1, i = 0;
+    if (list && json_only(o, keys, ARRAY_LEN(keys), e) < 0) {
+        struct str odd = json_odd_key(o, keys, ARRAY_LEN(keys));
+        c->field = arena_printf(a, "%.*s", (int)MIN(odd.n, FIELD_MAX), odd.p);
+        return err_hint(e, "beside 'jobs' nothing may stand: put it into each job");
+    }
     if (list && (!json_is_array(list) || n == 0 || n > BATCH_MAX)) {
         c->field = "jobs";
         err_set(e, ERR_INVALID, "field 'jobs' must be a list of 1 to %d jobs", BATCH_MAX);
@@ -214,6 +220,12 @@ static void put_submitted(struct json_out *w, uint64_t first, size_t n, bool bat
     json_end(w, '}');
 }
 
+static void add_location(struct call *c, uint64_t first)
+{
+    http_add_header(c->rq, "Location",
+                    arena_printf(http_arena(c->rq), "/v1/jobs/%llu", (unsigned long long)first));
+}
+
 static void on_submitted(void *ctx)
 {
     struct later *l = ctx;
@@ -221,20 +233,28 @@ static void on_submitted(void *ctx)
     struct json_out w = { .b = &b };
     struct call c = { .api = l->api, .rq = l->rq };
     put_submitted(&w, l->job, l->n, l->batch, l->state);
+    add_location(&c, l->job);
     reply_json(&c, 201, &b);
 }
 
-/* The same key again: the same answer, and no second job. */
-static bool answer_again(struct call *c, struct str key)
+/* The same key again: the same answer, and no second job.  1: answered; 0: it is new. */
+static int answer_again(struct call *c, struct str key, struct err *e)
 {
-    struct err e;
-    struct str body;
+    struct err none;
+    struct str text, first, body;
+    char mine[24];
     struct arena *a = http_arena(c->rq);
-    if (!key.n || store_answer(c->api->config.store, str_of(c->who.user), key, a, &body, &e) < 0)
-        return false;
+    if (!key.n || store_answer(c->api->config.store, str_of(c->who.user), key, a, &text, &none) < 0)
+        return 0;
+    /* What was asked comes first; an older version wrote the answer alone. */
+    if (!str_cut(text, ' ', &first, &body) || first.p[0] == '{')
+        body = text;
+    snprintf(mine, sizeof mine, "%016llx", (unsigned long long)str_hash(http_body(c->rq)));
+    if (body.p != text.p && !str_is(first, mine))
+        return control_key_reused(key, e);
     http_add_header(c->rq, "Idempotent-Replay", "true");
     http_reply(c->rq, 201, "application/json", body);
-    return true;
+    return 1;
 }
 
 static int read_submit(struct call *c, struct control_submit *out, bool *out_batch, struct err *e)
@@ -261,11 +281,14 @@ int api_job_submit(struct call *c, struct err *e)
     *l = (struct later){ .api = c->api, .rq = c->rq };
     if (!control_ready(c->api->config.control, e))
         return -1;
-    if (answer_again(c, str_of(key ? key : "")))
-        return 0;
+    int again = answer_again(c, str_of(key ? key : ""), e);
+    if (again != 0)
+        return again < 0 ? -1 : 0;
     if (read_submit(c, &s, &l->batch, e) < 0)
         return -1;
     s.key = str_of(key ? key : "");
+    s.request = str_hash(http_body(c->rq));
+    s.batch = l->batch;
     l->state = s.spec[0].held ? "held" : "queued";
     return control_submit(c->api->config.control, &s, (struct control_done){ on_submitted, l },
                           &l->job, &l->n, e);

@@ -44,13 +44,17 @@ static int check_number(const struct api_param *p, struct str s, struct err *e)
     if (v >= p->min)
         return 0;
     err_set(e, ERR_INVALID, "must be at least %llu", (unsigned long long)p->min);
-    return err_hint(e, "from %llu to %llu", (unsigned long long)p->min,
-                    (unsigned long long)p->max);
+    return err_hint(e, "from %llu to %llu", (unsigned long long)p->min, (unsigned long long)p->max);
 }
 
 static int check_text(const struct api_param *p, struct str s, struct err *e)
 {
     uint64_t max = p->max ? p->max : PARAM_TEXT_MAX;
+    for (size_t i = 0; i < s.n; i++)
+        if ((unsigned char)s.p[i] < ' ' || s.p[i] == 0x7f) {
+            err_set(e, ERR_INVALID, "has a control character in it");
+            return err_hint(e, "leave out line ends and the like");
+        }
     if (s.n <= max)
         return 0;
     err_set(e, ERR_INVALID, "has %zu bytes", s.n);

@@ -55,7 +55,8 @@ static const struct api_param events_params[] = {
 #define P ROLE_PUBLIC
 #define FN(name) api_##name, #name
 /* What changes a job or a machine: it may be asked for at the wrong time. */
-#define VERB(schema) .body = "Verb", .body_optional = true, .answer = schema, .refuses = REFUSES_CONFLICT
+#define VERB(schema)                                                                               \
+    .body = "Verb", .body_optional = true, .answer = schema, .refuses = REFUSES_CONFLICT
 
 const struct route api_routes[] = {
     { "GET", "/v1/jobs", M, FN(job_list), "List jobs", .param = list_params, .answer = "JobList" },
@@ -67,7 +68,7 @@ const struct route api_routes[] = {
     { "GET", "/v1/jobs/:id", M, FN(job_get), "Show a job", .answer = "Job" },
     { "GET", "/v1/jobs/:id/why", M, FN(job_why), "Why does it wait?", .answer = "Why" },
     { "GET", "/v1/jobs/:id/log", M, FN(job_log), "Its output", .param = log_params,
-      .type = "text/plain; charset=utf-8" },
+      .type = "text/plain; charset=utf-8", .other_type = "application/octet-stream" },
     { "GET", "/v1/jobs/:id/stream", M, FN(job_stream),
       "Attach or run a command inside: frames over an upgraded connection", .param = stream_params,
       .status = 101, .refuses = REFUSES_CONFLICT },
@@ -96,7 +97,7 @@ const struct route api_routes[] = {
       .param = events_params, .type = "text/event-stream" },
     { "GET", "/v1/tokens", M, FN(token_list), "List tokens", .answer = "TokenList" },
     { "POST", "/v1/tokens", M, FN(token_create), "Make a token", .body = "NewToken",
-      .body_optional = true, .answer = "MadeToken", .status = 201 },
+      .body_optional = true, .answer = "MadeToken", .status = 201, .refuses = REFUSES_CONFLICT },
     { "DELETE", "/v1/tokens/:name", M, FN(token_delete), "Delete a token", .status = 204 },
     { "POST", "/v1/session", P, FN(session_open), "Sign a browser in with a token",
       .body = "Session", .status = 204, .refuses = REFUSES_DENIED },

@@ -45,10 +45,11 @@ static void param_schema(const struct api_param *p, struct buf *out)
 {
     switch (p->kind) {
     case PARAM_TEXT:
-        buf_printf(out,
-                   "{\"type\":\"string\",\"maxLength\":%llu,\"pattern\":\"^[^\\\\u0000-\\\\u001f\\\\"
-                   "u007f]*$\"}",
-                   (unsigned long long)(p->max ? p->max : PARAM_TEXT_MAX));
+        buf_printf(
+            out,
+            "{\"type\":\"string\",\"maxLength\":%llu,\"pattern\":\"^[^\\\\u0000-\\\\u001f\\\\"
+            "u007f]*$\"}",
+            (unsigned long long)(p->max ? p->max : PARAM_TEXT_MAX));
         return;
     case PARAM_NUMBER:
         buf_printf(out, "{\"type\":\"integer\",\"minimum\":%llu,\"maximum\":%llu}",
@@ -204,6 +205,8 @@ static void put_success(struct json_out *w, const struct route *r)
             json_put_raw(w, "schema", STR("{\"type\":\"string\"}"));
         }
         json_end(w, '}');
+        if (r->other_type)
+            json_put_raw(w, r->other_type, STR("{}"));
         json_end(w, '}');
     }
     put_links(w, r);
@@ -367,6 +370,8 @@ static void print_route(const struct route *r, struct buf *out)
     buf_printf(out, " | %d", route_status(r));
     if (r->answer || r->type)
         buf_printf(out, " `%s`", r->answer ? r->answer : r->type);
+    if (r->other_type)
+        buf_printf(out, ", `%s`", r->other_type);
     buf_addz(out, " |");
     for (size_t i = 0; i < ARRAY_LEN(refusals); i++)
         if (refusals[i].when != always && refusals[i].when(r))

@@ -78,7 +78,7 @@ struct route {
     const char *body;              /* its schema in schemas.json; NULL: none */
     const char *answer;            /* likewise; NULL: not JSON, or nothing */
     const struct api_param *param; /* ends with a NULL name; NULL: none */
-    const char *type;              /* of an answer that is not JSON */
+    const char *type, *other_type; /* of an answer that is not JSON */
     int status;                    /* when it succeeds; 0: 200 */
     bool body_optional;
     unsigned refuses; /* of enum refusal */
@@ -108,15 +108,14 @@ struct later {
 /* An object of these fields; keys NULL: the caller looks at them. */
 int read_body(struct call *c, const char *const *keys, size_t n, struct json_doc **out,
               struct err *e) MUST_USE;
-int read_verb(struct call *c, struct err *e) MUST_USE; /* a body that may say why */
-int read_id(struct call *c, uint64_t *out, struct err *e) MUST_USE;           /* param 0 */
+int read_verb(struct call *c, struct err *e) MUST_USE;              /* a body that may say why */
+int read_id(struct call *c, uint64_t *out, struct err *e) MUST_USE; /* param 0 */
 
 /* What the table of routes has checked already. */
 uint64_t query_number(const struct call *c, const char *key, uint64_t dflt);
 bool query_flag(const struct call *c, const char *key);
 struct str query_text(const struct call *c, const char *key); /* empty when absent */
 int check_params(struct call *c, const struct route *r, struct err *e) MUST_USE; /* params.c */
-
 
 /* The job as the caller may see it; with `mine`, only what the caller may change. */
 int find_job(struct call *c, uint64_t id, bool mine, struct store_job *out, struct err *e) MUST_USE;

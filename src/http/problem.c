@@ -18,6 +18,8 @@ void problem_write(int status, const struct err *why, const char *field, struct 
     json_put_str(&w, "detail", str_of(why->msg));
     if (why->hint[0])
         json_put_str(&w, "hint", str_of(why->hint));
+    if (!field && why->field[0])
+        field = why->field;
     if (field)
         json_put_str(&w, "field", (struct str){ field, strnlen(field, FIELD_MAX) });
     json_end(&w, '}');

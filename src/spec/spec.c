@@ -118,8 +118,11 @@ static int read_section(const struct json *obj, const char *section, struct aren
         if (!v || json_is_null(v))
             continue;
         *out_field = section ? arena_printf(a, "%s.%s", section, f->key) : f->key;
-        if (value_read(f, v, a, into, e) < 0)
+        if (value_read(f, v, a, into, e) < 0) {
+            if (!e->hint[0])
+                err_hint(e, "e.g. %s: %s", f->key, f->example);
             return err_wrap(e, "field '%s'", *out_field);
+        }
     }
     *out_field = NULL;
     return 0;
@@ -136,8 +139,9 @@ static int check_whole(const struct spec *s, const char **out_field, struct err 
     }
     *out_field = "resources.gpu_share";
     if (r->gpus && r->gpu_milli) {
-        err_set(e, ERR_INVALID, "fields 'resources.gpus' and 'resources.gpu_share' exclude each "
-                                "other");
+        err_set(e, ERR_INVALID,
+                "fields 'resources.gpus' and 'resources.gpu_share' exclude each "
+                "other");
         return err_hint(e, "leave one of them out");
     }
     *out_field = "resources.gpu_mem";
