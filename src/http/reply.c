@@ -14,7 +14,7 @@ static const struct {
     { "Cache-Control", "no-store" },
 };
 
-static bool is_token(const char *name)
+bool header_is_token(const char *name)
 {
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
                                   "!#$%&'*+-.^_`|~";
@@ -31,7 +31,7 @@ static bool is_field_value(const char *value)
 
 void http_add_header(struct http_request *rq, const char *name, const char *value)
 {
-    if (!is_token(name) || !is_field_value(value)) {
+    if (!header_is_token(name) || !is_field_value(value)) {
         log_event(rq->conn->server->config.log, LOG_ERROR_, "http.bad_header",
                   "path=%s name=%s value=%s", rq->target.path, name, value);
         return;

@@ -168,7 +168,7 @@ static int library_begin(struct http_server *s, struct err *e)
     const struct MHD_OptionItem options[] = {
         /* Our own limits come first; what is left over here is never reached. */
         { MHD_OPTION_CONNECTION_LIMIT, (intptr_t)c->connections_max + ACCEPT_SLACK, NULL },
-        { MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_CONNECTION_MEMORY_LIMIT, POOL_BYTES, NULL },
+        { MHD_OPTION_CONNECTION_MEMORY_LIMIT, POOL_BYTES, NULL },
         /* Without a sign of life; this is for what is being sent, receiving is watched by us. */
         { MHD_OPTION_CONNECTION_TIMEOUT, (intptr_t)c->timeout_s * 2, NULL },
         { MHD_OPTION_STRICT_FOR_CLIENT, 1, NULL },

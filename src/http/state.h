@@ -137,6 +137,7 @@ enum MHD_Result request_step(struct http_request *rq, struct str upload);
 void request_resume(struct http_request *rq);
 
 /* reply.c */
+bool header_is_token(const char *name);
 bool reply_may_begin(struct http_request *rq); /* false when it has one already */
 void reply_type(struct http_request *rq,
                 const char *type); /* unless the handler gave it; NULL ok */
