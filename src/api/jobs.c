@@ -144,8 +144,12 @@ static int use_profile(struct call *c, struct spec *s, struct err *e)
         c->field = NULL;
         return 0;
     }
+    AUTO(buf_free) struct buf all = BUF(160);
+    for (size_t i = 0; i < f->profiles; i++)
+        buf_printf(&all, "%s%.*s", i ? ", " : "", STR_ARG(f->profile[i].name));
     err_set(e, ERR_INVALID, "field 'profile': there is no profile '%.*s'", STR_ARG(s->profile));
-    return err_hint(e, "see those of this site: GET /v1/profiles");
+    return f->profiles ? err_hint(e, "there are: %s", buf_str(&all).p)
+                       : err_hint(e, "this site has none: leave it out");
 }
 
 static int choose_tenant(struct call *c, struct spec *s, struct err *e)

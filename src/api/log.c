@@ -206,10 +206,9 @@ int api_job_log(struct call *c, struct err *e)
 {
     uint64_t id, replica = query_number(c, "replica", 0), run = query_number(c, "run", 0),
                  tail = query_number(c, "tail", UINT64_MAX);
-    struct follower want = { .api = c->api,
-                             .rq = c->rq,
-                             .follow = query_flag(c, "follow"),
-                             .format = read_format(c) };
+    struct follower want = {
+        .api = c->api, .rq = c->rq, .follow = query_flag(c, "follow"), .format = read_format(c)
+    };
     struct store_job j;
     size_t open = 0;
     if (read_id(c, &id, e) < 0 || find_job(c, id, true, &j, e) < 0)

@@ -61,7 +61,7 @@ static int check_text(const struct api_param *p, struct str s, struct err *e)
     return err_hint(e, "at most %llu are allowed", (unsigned long long)max);
 }
 
-static int check_one(struct call *c, const struct api_param *p, const char *text, struct err *e)
+int param_check(const struct api_param *p, struct str text, struct err *e)
 {
     static int (*const checks[])(const struct api_param *, struct str, struct err *) = {
         [PARAM_TEXT] = check_text,
@@ -69,10 +69,17 @@ static int check_one(struct call *c, const struct api_param *p, const char *text
         [PARAM_WORD] = check_word,
         [PARAM_WORDS] = check_words,
     };
-    if (checks[p->kind](p, str_of(text), e) == 0)
+    if (checks[p->kind](p, text, e) == 0)
+        return 0;
+    return err_wrap(e, "%s '%s'", p->header ? "header" : "query", p->name);
+}
+
+static int check_one(struct call *c, const struct api_param *p, const char *text, struct err *e)
+{
+    if (param_check(p, str_of(text), e) == 0)
         return 0;
     c->field = p->name;
-    return err_wrap(e, "%s '%s'", p->header ? "header" : "query", p->name);
+    return -1;
 }
 
 static int unknown_query(struct call *c, const struct route *r, const char *key, struct err *e)

@@ -85,7 +85,8 @@ static int check_name(struct call *c, const char *field, struct str s, struct er
             s.n = 0;
     }
     if (s.n == 0) {
-        err_set(e, ERR_INVALID, "field '%s' is empty or has other signs than names may have", field);
+        err_set(e, ERR_INVALID, "field '%s' is empty or has other signs than names may have",
+                field);
         return err_hint(e, "letters, digits and - _ @ . (not first)");
     }
     c->field = NULL;
@@ -110,8 +111,9 @@ static int read_token(struct call *c, const struct json *o, struct auth_token *t
     struct arena *a = http_arena(c->rq);
     int64_t for_ms = 0;
     if (read_text(c, o, "name", 64, &name, e) < 0 || read_text(c, o, "user", 200, &user, e) < 0 ||
-        read_text(c, o, "expires", 32, &expires, e) < 0 || read_text(c, o, "role", 32, &role, e) < 0 ||
-        check_name(c, "name", name, e) < 0 || check_name(c, "user", user, e) < 0)
+        read_text(c, o, "expires", 32, &expires, e) < 0 ||
+        read_text(c, o, "role", 32, &role, e) < 0 || check_name(c, "name", name, e) < 0 ||
+        check_name(c, "user", user, e) < 0)
         return -1;
     c->field = "role";
     if (!role_parse(role, &t->role) || t->role < ROLE_MEMBER) {

@@ -38,8 +38,8 @@ static const struct api_param stream_params[] = {
     { 0 },
 };
 static const struct api_param usage_params[] = {
-    { "from_ms", UP_TO(TIME_MAX_MS), .help = "from this time on; by default 30 days ago" },
-    { "to_ms", UP_TO(TIME_MAX_MS), .help = "up to this time; by default now" },
+    { "from_ms", ANY_NUMBER, .help = "from this time on; by default 30 days ago" },
+    { "to_ms", ANY_NUMBER, .help = "up to this time; by default now" },
     { 0 },
 };
 static const struct api_param events_params[] = {

@@ -115,6 +115,7 @@ int read_id(struct call *c, uint64_t *out, struct err *e) MUST_USE; /* param 0 *
 uint64_t query_number(const struct call *c, const char *key, uint64_t dflt);
 bool query_flag(const struct call *c, const char *key);
 struct str query_text(const struct call *c, const char *key); /* empty when absent */
+int param_check(const struct api_param *p, struct str text, struct err *e) MUST_USE;
 int check_params(struct call *c, const struct route *r, struct err *e) MUST_USE; /* params.c */
 
 /* The job as the caller may see it; with `mine`, only what the caller may change. */

@@ -125,7 +125,8 @@ void http_reply_error(struct http_request *rq, const struct err *err, const char
         reply_problem(rq, err_info(err->code)->http_status, err, field);
 }
 
-void http_reply_status(struct http_request *rq, int status, const struct err *err, const char *field)
+void http_reply_status(struct http_request *rq, int status, const struct err *err,
+                       const char *field)
 {
     reply_problem(rq, status, err, field);
 }

@@ -174,8 +174,7 @@ static int check_body_size(struct http_request *rq, struct err *e)
 static int check_head(struct http_request *rq, struct err *e)
 {
     static int (*const checks[])(struct http_request *, struct err *) = {
-        check_rate,    check_method,    check_line, check_head_size,
-        check_framing, check_body_size,
+        check_rate, check_method, check_line, check_head_size, check_framing, check_body_size,
     };
     int status = 0;
     for (size_t i = 0; i < ARRAY_LEN(checks) && status == 0; i++)
