@@ -67,6 +67,12 @@ def things(c):
                 for t in ("job", "journal", "event", "answer", "token")]
 
 
+def made(c):
+    """The same without the journal, to which a start of the daemon adds lines."""
+    jobs, _, *rest = things(c)
+    return [jobs, *rest]
+
+
 def is_problem(answer, status, field, what):
     """The refusal is a whole problem, names the field for programs and for people, and says the way out."""
     same((what, answer.status, answer.headers["Content-Type"]), (what, status, "application/problem+json"))
@@ -347,19 +353,18 @@ def _(c, h):
     first = h.ask("POST", "/v1/jobs", spec, Idempotency_Key="once")
     same((first.status, first.headers["Location"]), (201, f"/v1/jobs/{first.json()['id']}"))
     one = h.ask("POST", "/v1/jobs", {"jobs": [spec]}, Idempotency_Key="a batch of one")
-    before = things(c)
+    before = made(c)
     for _ in range(2):
         again = h.ask("POST", "/v1/jobs", spec, Idempotency_Key="once")
         same((again.status, again.body, again.headers["Idempotent-Replay"]), (201, first.body, "true"))
         same(h.ask("POST", "/v1/jobs", {"jobs": [spec]}, Idempotency_Key="a batch of one").body, one.body)
         is_problem(h.ask("POST", "/v1/jobs", other, Idempotency_Key="once"), 409, "Idempotency-Key", "another body")
-        same(things(c), before)
+        same(made(c), before)
         h.conn.close()
         c.daemon.terminate()
         same(c.daemon.wait(cl.PATIENCE_S), 0)
         c.start()
         c.wait_ready()
-        before = things(c)  # the journal begins anew
     is_problem(h.ask("POST", "/v1/jobs", spec, Idempotency_Key="x" * 257), 400, "Idempotency-Key", "too long")
 
 
