@@ -309,8 +309,8 @@ def _(c, h):
             if p["in"] == "query":
                 value = "text" if p["name"] == "format" else "running" if p["name"] == "state" else "1"
                 is_problem(h.ask(method, f"{call}?{p['name']}={value}&{p['name']}={value}"), 400, p["name"], call)
-    is_problem(h.ask("GET", "/v1/jobs?limti=5"), 400, "limti", "a slip")
-    assert "limit" in h.ask("GET", "/v1/jobs?limti=5").json()["hint"]
+    is_problem(h.ask("GET", "/v1/jobs?limits=5"), 400, "limits", "a slip")
+    assert "limit" in h.ask("GET", "/v1/jobs?limits=5").json()["hint"]
     for bad in ("?state=%", "?state=%zz", "?name=%00", "?" + "&".join("a=1" for _ in range(65))):
         same((bad[:20], h.ask("GET", f"/v1/jobs{bad}").status), (bad[:20], 400))
     same(things(c), before)
