@@ -1,9 +1,9 @@
 #include "api/api.h"
 
 #include <stdio.h>
+#include <strings.h>
 
 #include "api/state.h"
-#include "base/opts.h"
 #include "base/parse.h"
 
 static void on_commit(void *ctx)
@@ -54,74 +54,61 @@ void api_free_p(struct api **a)
 
 /* ---- requests ---- */
 
-int read_body(struct call *c, struct json_doc **out, struct err *e)
+static bool is_json_type(const char *type)
+{
+    static const char json[] = "application/json";
+    size_t n = sizeof json - 1;
+    return type && strncasecmp(type, json, n) == 0 && strchr("; \t", type[n]);
+}
+
+int read_body(struct call *c, const char *const *keys, size_t n, struct json_doc **out,
+              struct err *e)
 {
     struct str body = http_body(c->rq);
-    const char *type = http_header(c->rq, "Content-Type");
     /* A form of another site can send text, but not this type: a cookie alone must not do. */
-    if (body.n && (!type || strncmp(type, "application/json", 16) != 0)) {
-        err_set(e, ERR_INVALID, "the body must be application/json");
+    if (body.n && !is_json_type(http_header(c->rq, "Content-Type"))) {
+        c->field = "Content-Type";
+        c->status = 415;
+        err_set(e, ERR_INVALID, "header 'Content-Type': the body must be application/json");
         return err_hint(e, "send the header Content-Type: application/json");
     }
-    struct json_doc *d = json_read(body.n ? body : STR("{}"), e);
+    AUTO(json_free_p) struct json_doc *d = json_read(body.n ? body : STR("{}"), e);
     if (!d)
         return -1;
-    *out = d;
+    if (keys && json_only(json_root(d), keys, n, e) < 0) {
+        struct str odd = json_odd_key(json_root(d), keys, n);
+        if (!odd.p)
+            return err_wrap(e, "the body");
+        c->field = arena_printf(http_arena(c->rq), "%.*s", (int)MIN(odd.n, FIELD_MAX), odd.p);
+        return -1;
+    }
+    *out = TAKE(d);
+    return 0;
+}
+
+int read_verb(struct call *c, struct err *e)
+{
+    static const char *const keys[] = { "reason" };
+    AUTO(json_free_p) struct json_doc *d = NULL;
+    struct str reason;
+    if (read_body(c, keys, ARRAY_LEN(keys), &d, e) < 0)
+        return -1;
+    c->field = "reason";
+    if (json_get_str(json_root(d), "reason", REASON_MAX, &reason, e) < 0)
+        return -1;
+    c->field = NULL;
     return 0;
 }
 
 int read_id(struct call *c, uint64_t *out, struct err *e)
 {
     c->field = "id";
-    if (parse_u64(c->param[0], INT64_MAX, out, e) < 0) {
-        err_set(e, ERR_INVALID, "'%.*s' is not the number of a job", STR_ARG(c->param[0]));
-        return -1;
+    if (parse_u64(c->param[0], NUMBER_MAX, out, e) < 0) {
+        err_set(e, ERR_INVALID, "id: '%.*s' is not the number of a job",
+                (int)MIN(c->param[0].n, (size_t)60), c->param[0].p);
+        return err_hint(e, "numbers are in the list: GET /v1/jobs");
     }
     c->field = NULL;
-    return 0;
-}
-
-int query_u64(struct call *c, const char *key, uint64_t max, uint64_t *out, struct err *e)
-{
-    const char *text = http_query(c->rq, key);
-    c->field = text ? key : NULL;
-    if (text && parse_u64(str_of(text), max, out, e) < 0)
-        return err_wrap(e, "query '%s'", key);
-    c->field = NULL;
-    return 0;
-}
-
-int query_bool(struct call *c, const char *key, bool *out, struct err *e)
-{
-    const char *text = http_query(c->rq, key);
-    c->field = text ? key : NULL;
-    if (text && *text == '\0')
-        *out = true;
-    else if (text && parse_bool(str_of(text), out, e) < 0)
-        return err_wrap(e, "query '%s'", key);
-    c->field = NULL;
-    return 0;
-}
-
-int check_query(struct call *c, const struct api_query *known, struct err *e)
-{
-    const char *key, *value, *names[32];
-    size_t n = 0;
-    while (known && known[n].name && n < ARRAY_LEN(names)) {
-        names[n] = known[n].name;
-        n++;
-    }
-    for (size_t i = 0; http_query_next(c->rq, i, &key, &value); i++) {
-        size_t k = 0;
-        while (k < n && strcmp(names[k], key) != 0)
-            k++;
-        if (k < n)
-            continue;
-        c->field = arena_printf(http_arena(c->rq), "%s", key);
-        err_set(e, ERR_INVALID, "query '%.60s' is not known here", key);
-        const char *near = opts_nearest(key, names, n);
-        return near ? err_hint(e, "did you mean '%s'?", near) : -1;
-    }
     return 0;
 }
 
@@ -155,6 +142,16 @@ static void set_scope(struct call *c)
 
 /* ---- dispatch ---- */
 
+/* Of "/v1/jobs/check" and "/v1/jobs/:id" the first is meant by its own name, whatever the method. */
+static bool is_meant(const struct route *r, struct str path, struct str param[HTTP_PARAMS_MAX])
+{
+    size_t n;
+    for (size_t i = 0; strchr(r->path, ':') && i < api_routes_n; i++)
+        if (str_is(path, api_routes[i].path))
+            return false;
+    return http_path_match(r->path, path, param, &n);
+}
+
 static const struct route *match(struct call *c, bool *out_other_method)
 {
     struct str path = str_of(http_path(c->rq));
@@ -163,8 +160,7 @@ static const struct route *match(struct call *c, bool *out_other_method)
     *out_other_method = false;
     for (size_t i = 0; i < api_routes_n; i++) {
         const struct route *r = &api_routes[i];
-        size_t n;
-        if (!http_path_match(r->path, path, c->param, &n))
+        if (!is_meant(r, path, c->param))
             continue;
         if (strcmp(r->method, head ? "GET" : method) == 0)
             return r;
@@ -177,10 +173,12 @@ static void add_allow(struct call *c)
 {
     AUTO(buf_free) struct buf allow = BUF(100);
     struct str param[HTTP_PARAMS_MAX];
-    size_t n;
     for (size_t i = 0; i < api_routes_n; i++)
-        if (http_path_match(api_routes[i].path, str_of(http_path(c->rq)), param, &n))
-            buf_printf(&allow, "%s%s", allow.n ? ", " : "", api_routes[i].method);
+        if (is_meant(&api_routes[i], str_of(http_path(c->rq)), param))
+            buf_printf(&allow, "%s, ",
+                       strcmp(api_routes[i].method, "GET") == 0 ? "GET, HEAD"
+                                                                : api_routes[i].method);
+    buf_addz(&allow, "OPTIONS");
     http_add_header(c->rq, "Allow", buf_str(&allow).p);
 }
 
@@ -189,7 +187,10 @@ static void refuse(struct call *c, const struct err *e)
     if (e->code == ERR_INTERNAL)
         log_event(c->api->config.log, LOG_ERROR_, "api.internal", "path=%s why=%s",
                   http_path(c->rq), e->msg);
-    http_reply_error(c->rq, e, c->field);
+    if (c->status)
+        http_reply_status(c->rq, c->status, e, c->field);
+    else
+        http_reply_error(c->rq, e, c->field);
 }
 
 static int run(struct call *c, struct err *e)
@@ -198,26 +199,33 @@ static int run(struct call *c, struct err *e)
     const struct route *r = match(c, &other_method);
     if (!r && other_method) {
         add_allow(c);
+        if (strcmp(http_method(c->rq), "OPTIONS") == 0) {
+            http_reply(c->rq, 204, NULL, STR(""));
+            return 0;
+        }
         err_set(e, ERR_INVALID, "%s is not a method of this path", http_method(c->rq));
-        http_reply_status(c->rq, 405, e);
+        err_hint(e, "see Allow, or GET /v1/openapi.json");
+        http_reply_status(c->rq, 405, e, NULL);
         return 0;
     }
-    if (!r)
-        return err_set(e, ERR_NOT_FOUND, "there is nothing at %.200s", http_path(c->rq));
+    if (!r) {
+        err_set(e, ERR_NOT_FOUND, "there is nothing at %.200s", http_path(c->rq));
+        return err_hint(e, "all calls: GET /v1/openapi.json");
+    }
     if (r->role != ROLE_PUBLIC) {
         if (identify(c, e) < 0) {
             http_add_header(c->rq, "WWW-Authenticate", "Bearer");
-            http_reply_status(c->rq, 401, e);
+            http_reply_status(c->rq, 401, e, NULL);
             return 0;
         }
         if (r->role == ROLE_NOBODY || c->who.role < r->role) {
             err_set(e, ERR_DENIED, "this needs the role '%s'; '%s' is '%s'", role_name(r->role),
                     c->who.user, role_name(c->who.role));
-            return -1;
+            return err_hint(e, "ask an administrator: the settings file names them");
         }
         set_scope(c);
     }
-    return check_query(c, r->query, e) < 0 ? -1 : r->fn(c, e);
+    return check_params(c, r, e) < 0 ? -1 : r->fn(c, e);
 }
 
 void api_handle(void *api, struct http_request *rq)

@@ -99,12 +99,10 @@ static struct str own(struct str s)
 int api_events(struct call *c, struct err *e)
 {
     const char *last = http_header(c->rq, "Last-Event-ID");
-    uint64_t after = store_last_event(c->api->config.store);
+    uint64_t after = query_number(c, "after", store_last_event(c->api->config.store));
     size_t open = 0;
-    if (query_u64(c, "after", INT64_MAX, &after, e) < 0)
-        return -1;
-    if (last && parse_u64(str_of(last), INT64_MAX, &after, e) < 0)
-        return err_wrap(e, "Last-Event-ID");
+    if (last && parse_u64(str_of(last), NUMBER_MAX, &after, e) < 0)
+        return err_wrap(e, "header 'Last-Event-ID'");
     for (struct feed *f = c->api->feeds; f; f = f->next)
         open++;
     if (open >= FEEDS_MAX)

@@ -5,60 +5,38 @@
 #include "base/parse.h"
 
 #define PAGE_DEFAULT 100
-#define PAGE_MAX 1000
 #define BATCH_MAX 1000
 
 /* ---- reading ---- */
 
-static int read_states(struct call *c, uint32_t *out, struct err *e)
+static uint32_t read_states(const struct call *c)
 {
-    const char *text = http_query(c->rq, "state");
-    struct str rest = str_of(text ? text : ""), word;
+    struct str rest = query_text(c, "state"), word;
+    bool all = str_is(rest, "all"), living = rest.n == 0;
     uint32_t bits = 0;
-    c->field = "state";
-    for (int s = 0; s < JOB_STATE_COUNT && rest.n == 0; s++)
-        if (!job_state_ended((enum job_state)s))
+    for (int s = 0; s < JOB_STATE_COUNT && (all || living); s++)
+        if (all || !job_state_ended((enum job_state)s))
             bits |= 1u << s;
-    if (str_is(rest, "all"))
-        rest = STR("");
-    while (rest.n) {
-        int s = 0;
+    while (rest.n && !all) {
         str_cut(rest, ',', &word, &rest);
-        if (word.n == 0)
-            continue;
-        while (s < JOB_STATE_COUNT && !str_is(word, job_state_name((enum job_state)s)))
-            s++;
-        if (s == JOB_STATE_COUNT) {
-            err_set(e, ERR_INVALID, "query 'state': '%.*s' is not a state", STR_ARG(word));
-            return err_hint(e, "e.g. running, queued, failed, or all");
-        }
-        bits |= 1u << s;
+        for (int s = 0; s < JOB_STATE_COUNT; s++)
+            if (str_is(word, job_state_name((enum job_state)s)))
+                bits |= 1u << s;
     }
-    c->field = NULL;
-    *out = bits;
-    return 0;
-}
-
-static struct str query_str(struct call *c, const char *key)
-{
-    const char *text = http_query(c->rq, key);
-    return str_of(text ? text : "");
+    return bits;
 }
 
 int api_job_list(struct call *c, struct err *e)
 {
-    uint64_t limit = PAGE_DEFAULT, since = 0;
-    struct store_filter f = { .user = query_str(c, "user"),
-                              .tenant = query_str(c, "tenant"),
-                              .name = query_str(c, "name") };
+    struct store_filter f = { .states = read_states(c),
+                              .user = query_text(c, "user"),
+                              .tenant = query_text(c, "tenant"),
+                              .name = query_text(c, "name"),
+                              .before = query_number(c, "before", 0),
+                              .array = query_number(c, "array", 0),
+                              .ended_after_ms = (int64_t)query_number(c, "since_ms", 0),
+                              .limit = (uint32_t)query_number(c, "limit", PAGE_DEFAULT) };
     struct store_jobs jobs;
-    if (read_states(c, &f.states, e) < 0 || query_u64(c, "limit", PAGE_MAX, &limit, e) < 0 ||
-        query_u64(c, "before", INT64_MAX, &f.before, e) < 0 ||
-        query_u64(c, "array", INT64_MAX, &f.array, e) < 0 ||
-        query_u64(c, "since_ms", INT64_MAX, &since, e) < 0)
-        return -1;
-    f.ended_after_ms = (int64_t)since;
-    f.limit = (uint32_t)MAX(limit, UINT64_C(1));
     if (store_jobs_list(c->api->config.store, &c->scope, &f, http_arena(c->rq), &jobs, e) < 0)
         return -1;
     AUTO(buf_free) struct buf b = BUF(API_REPLY_MAX);
@@ -166,8 +144,12 @@ static int use_profile(struct call *c, struct spec *s, struct err *e)
         c->field = NULL;
         return 0;
     }
+    AUTO(buf_free) struct buf all = BUF(160);
+    for (size_t i = 0; i < f->profiles; i++)
+        buf_printf(&all, "%s%.*s", i ? ", " : "", STR_ARG(f->profile[i].name));
     err_set(e, ERR_INVALID, "field 'profile': there is no profile '%.*s'", STR_ARG(s->profile));
-    return err_hint(e, "see those of this site: GET /v1/profiles");
+    return f->profiles ? err_hint(e, "there are: %s", buf_str(&all).p)
+                       : err_hint(e, "this site has none: leave it out");
 }
 
 static int choose_tenant(struct call *c, struct spec *s, struct err *e)
@@ -192,20 +174,34 @@ static int read_specs(struct call *c, const struct json *o, struct spec **out, s
                       struct err *e)
 {
     struct arena *a = http_arena(c->rq);
+    static const char *const keys[] = { "jobs" };
     const struct json *list = json_find(o, "jobs");
     size_t n = list ? json_len(list) : 1, i = 0;
+    if (list && json_only(o, keys, ARRAY_LEN(keys), e) < 0) {
+        struct str odd = json_odd_key(o, keys, ARRAY_LEN(keys));
+        c->field = arena_printf(a, "%.*s", (int)MIN(odd.n, FIELD_MAX), odd.p);
+        return err_hint(e, "beside 'jobs' nothing may stand: put it into each job");
+    }
     if (list && (!json_is_array(list) || n == 0 || n > BATCH_MAX)) {
         c->field = "jobs";
-        return err_set(e, ERR_INVALID, "field 'jobs': a list of 1 to %d jobs is needed", BATCH_MAX);
+        err_set(e, ERR_INVALID, "field 'jobs' must be a list of 1 to %d jobs", BATCH_MAX);
+        return err_hint(e, "e.g. {\"jobs\": [{\"command\": [\"true\"]}]}");
     }
     struct spec *spec = arena_array(a, struct spec, n);
     for (const struct json *v = list ? json_first(list) : o; v;
          v = list ? json_next(list, v) : NULL, i++) {
         if (spec_read(v, a, &spec[i], &c->field, e) < 0 || use_profile(c, &spec[i], e) < 0 ||
-            choose_tenant(c, &spec[i], e) < 0)
+            choose_tenant(c, &spec[i], e) < 0) {
+            if (list)
+                c->field = arena_printf(a, "jobs[%zu]%s%s", i, c->field ? "." : "",
+                                        c->field ? c->field : "");
             return list ? err_wrap(e, "job %zu", i + 1) : -1;
-        if (!str_eq(spec[i].tenant, spec[0].tenant))
-            return err_set(e, ERR_INVALID, "job %zu: a batch is for one tenant", i + 1);
+        }
+        if (!str_eq(spec[i].tenant, spec[0].tenant)) {
+            c->field = arena_printf(a, "jobs[%zu].tenant", i);
+            err_set(e, ERR_INVALID, "job %zu: field 'tenant': a batch is for one tenant", i + 1);
+            return err_hint(e, "submit the jobs of each tenant on their own");
+        }
     }
     *out = spec;
     *out_n = n;
@@ -228,6 +224,12 @@ static void put_submitted(struct json_out *w, uint64_t first, size_t n, bool bat
     json_end(w, '}');
 }
 
+static void add_location(struct call *c, uint64_t first)
+{
+    http_add_header(c->rq, "Location",
+                    arena_printf(http_arena(c->rq), "/v1/jobs/%llu", (unsigned long long)first));
+}
+
 static void on_submitted(void *ctx)
 {
     struct later *l = ctx;
@@ -235,20 +237,28 @@ static void on_submitted(void *ctx)
     struct json_out w = { .b = &b };
     struct call c = { .api = l->api, .rq = l->rq };
     put_submitted(&w, l->job, l->n, l->batch, l->state);
+    add_location(&c, l->job);
     reply_json(&c, 201, &b);
 }
 
-/* The same key again: the same answer, and no second job. */
-static bool answer_again(struct call *c, struct str key)
+/* The same key again: the same answer, and no second job.  1: answered; 0: it is new. */
+static int answer_again(struct call *c, struct str key, struct err *e)
 {
-    struct err e;
-    struct str body;
+    struct err none;
+    struct str text, first, body;
+    char mine[24];
     struct arena *a = http_arena(c->rq);
-    if (!key.n || store_answer(c->api->config.store, str_of(c->who.user), key, a, &body, &e) < 0)
-        return false;
+    if (!key.n || store_answer(c->api->config.store, str_of(c->who.user), key, a, &text, &none) < 0)
+        return 0;
+    /* What was asked comes first; an older version wrote the answer alone. */
+    if (!str_cut(text, ' ', &first, &body) || first.p[0] == '{')
+        body = text;
+    snprintf(mine, sizeof mine, "%016llx", (unsigned long long)str_hash(http_body(c->rq)));
+    if (body.p != text.p && !str_is(first, mine))
+        return control_key_reused(key, e);
     http_add_header(c->rq, "Idempotent-Replay", "true");
     http_reply(c->rq, 201, "application/json", body);
-    return true;
+    return 1;
 }
 
 static int read_submit(struct call *c, struct control_submit *out, bool *out_batch, struct err *e)
@@ -256,7 +266,7 @@ static int read_submit(struct call *c, struct control_submit *out, bool *out_bat
     AUTO(json_free_p) struct json_doc *d = NULL;
     struct spec *spec = NULL;
     size_t n = 0;
-    if (read_body(c, &d, e) < 0 || read_specs(c, json_root(d), &spec, &n, e) < 0 || !spec)
+    if (read_body(c, NULL, 0, &d, e) < 0 || read_specs(c, json_root(d), &spec, &n, e) < 0 || !spec)
         return -1;
     *out = (struct control_submit){ .user = str_of(c->who.user),
                                     .tenant = spec[0].tenant,
@@ -275,15 +285,14 @@ int api_job_submit(struct call *c, struct err *e)
     *l = (struct later){ .api = c->api, .rq = c->rq };
     if (!control_ready(c->api->config.control, e))
         return -1;
-    if (key && strlen(key) > 256) {
-        c->field = "Idempotency-Key";
-        return err_set(e, ERR_INVALID, "the Idempotency-Key has over 256 bytes");
-    }
-    if (answer_again(c, str_of(key ? key : "")))
-        return 0;
+    int again = answer_again(c, str_of(key ? key : ""), e);
+    if (again != 0)
+        return again < 0 ? -1 : 0;
     if (read_submit(c, &s, &l->batch, e) < 0)
         return -1;
     s.key = str_of(key ? key : "");
+    s.request = str_hash(http_body(c->rq));
+    s.batch = l->batch;
     l->state = s.spec[0].held ? "held" : "queued";
     return control_submit(c->api->config.control, &s, (struct control_done){ on_submitted, l },
                           &l->job, &l->n, e);
@@ -313,14 +322,10 @@ static void on_verb_done(void *ctx)
 
 static int verb(struct call *c, enum control_verb v, struct err *e)
 {
-    static const char *const keys[] = { "reason" };
-    AUTO(json_free_p) struct json_doc *d = NULL;
     struct later *l = arena_new(http_arena(c->rq), struct later);
     struct store_job j;
     *l = (struct later){ .api = c->api, .rq = c->rq, .who = c->who, .scope = c->scope };
-    if (read_id(c, &l->job, e) < 0 || read_body(c, &d, e) < 0 ||
-        json_only(json_root(d), keys, ARRAY_LEN(keys), e) < 0 ||
-        find_job(c, l->job, true, &j, e) < 0)
+    if (read_id(c, &l->job, e) < 0 || read_verb(c, e) < 0 || find_job(c, l->job, true, &j, e) < 0)
         return -1;
     return control_verb(c->api->config.control, l->job, v, str_of(c->who.user),
                         (struct control_done){ on_verb_done, l }, e);
@@ -358,11 +363,10 @@ int api_job_signal(struct call *c, struct err *e)
     struct store_job j;
     struct str name;
     uint64_t id;
-    if (read_id(c, &id, e) < 0 || read_body(c, &d, e) < 0)
+    if (read_id(c, &id, e) < 0 || read_body(c, keys, ARRAY_LEN(keys), &d, e) < 0)
         return -1;
     c->field = "signal";
-    if (json_only(json_root(d), keys, ARRAY_LEN(keys), e) < 0 ||
-        json_need_str(json_root(d), "signal", 16, &name, e) < 0)
+    if (json_need_str(json_root(d), "signal", 16, &name, e) < 0)
         return -1;
     int signo = spec_signal(name);
     if (signo == 0) {

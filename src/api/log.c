@@ -194,39 +194,29 @@ void followers_free(struct api *a)
         finish(a->followers);
 }
 
-static int read_format(struct call *c, enum log_format *out, struct err *e)
+static enum log_format read_format(const struct call *c)
 {
-    static const char *const words[] = { "text", "records", "frames" };
-    const char *text = http_query(c->rq, "format");
-    *out = LOG_AS_TEXT;
-    if (!text)
-        return 0;
-    for (size_t i = 0; i < ARRAY_LEN(words); i++)
-        if (strcmp(text, words[i]) == 0) {
-            *out = (enum log_format)i;
-            return 0;
-        }
-    c->field = "format";
-    err_set(e, ERR_INVALID, "query 'format': '%.40s' is not known", text);
-    return err_hint(e, "one of: text, records, frames");
+    struct str text = query_text(c, "format");
+    return str_is(text, "records") ? LOG_AS_RECORDS
+         : str_is(text, "frames")  ? LOG_AS_FRAMES
+                                   : LOG_AS_TEXT;
 }
 
 int api_job_log(struct call *c, struct err *e)
 {
-    uint64_t id, replica = 0, run = 0, tail = UINT64_MAX;
-    struct follower want = { .api = c->api, .rq = c->rq };
+    uint64_t id, replica = query_number(c, "replica", 0), run = query_number(c, "run", 0),
+                 tail = query_number(c, "tail", UINT64_MAX);
+    struct follower want = {
+        .api = c->api, .rq = c->rq, .follow = query_flag(c, "follow"), .format = read_format(c)
+    };
     struct store_job j;
     size_t open = 0;
-    if (read_id(c, &id, e) < 0 || query_bool(c, "follow", &want.follow, e) < 0 ||
-        query_u64(c, "replica", REPLICAS_MAX, &replica, e) < 0 ||
-        query_u64(c, "run", UINT32_MAX, &run, e) < 0 ||
-        query_u64(c, "tail", INT64_MAX, &tail, e) < 0 || read_format(c, &want.format, e) < 0 ||
-        find_job(c, id, true, &j, e) < 0)
+    if (read_id(c, &id, e) < 0 || find_job(c, id, true, &j, e) < 0)
         return -1;
     if (replica >= j.fixed.replicas) {
         c->field = "replica";
-        return err_set(e, ERR_NOT_FOUND, "job %llu has replicas 0 to %u", (unsigned long long)id,
-                       j.fixed.replicas - 1);
+        return err_set(e, ERR_NOT_FOUND, "query 'replica': job %llu has replicas 0 to %u",
+                       (unsigned long long)id, j.fixed.replicas - 1);
     }
     for (struct follower *f = c->api->followers; f; f = f->next)
         open++;

@@ -164,11 +164,10 @@ static void on_node_done(void *ctx)
 static int set_state(struct call *c, enum node_state state, struct err *e)
 {
     struct node_later *l = arena_new(http_arena(c->rq), struct node_later);
-    AUTO(json_free_p) struct json_doc *d = NULL;
     struct arena *a = http_arena(c->rq);
     *l = (struct node_later){ .call = *c };
     l->name = (struct str){ arena_strndup(a, c->param[0].p, c->param[0].n), c->param[0].n };
-    if (read_body(c, &d, e) < 0)
+    if (read_verb(c, e) < 0)
         return -1;
     return control_node_state(c->api->config.control, l->name, state,
                               (struct control_done){ on_node_done, l }, e);

@@ -4,7 +4,7 @@
 #include "api/state.h"
 #include "base/parse.h"
 
-#define DAY_MS (86400 * INT64_C(1000))
+#define EXPIRES_MAX_MS (INT64_C(10) * 366 * 86400 * 1000)
 
 int api_whoami(struct call *c, struct err *e)
 {
@@ -82,10 +82,23 @@ static int check_name(struct call *c, const char *field, struct str s, struct er
         bool ok = (x >= 'a' && x <= 'z') || (x >= 'A' && x <= 'Z') || (x >= '0' && x <= '9') ||
                   x == '-' || x == '_' || x == '.' || x == '@';
         if (!ok || (i == 0 && x == '.'))
-            return err_set(e, ERR_INVALID, "field '%s': letters, digits and . - _ @ only", field);
+            s.n = 0;
     }
-    if (s.n == 0)
-        return err_set(e, ERR_INVALID, "field '%s' is empty", field);
+    if (s.n == 0) {
+        err_set(e, ERR_INVALID, "field '%s' is empty or has other signs than names may have",
+                field);
+        return err_hint(e, "letters, digits and - _ @ . (not first)");
+    }
+    c->field = NULL;
+    return 0;
+}
+
+static int read_text(struct call *c, const struct json *o, const char *field, size_t max,
+                     struct str *out, struct err *e)
+{
+    c->field = field;
+    if (json_get_str(o, field, max, out, e) < 0)
+        return -1;
     c->field = NULL;
     return 0;
 }
@@ -93,28 +106,36 @@ static int check_name(struct call *c, const char *field, struct str s, struct er
 /* A member makes tokens for himself; an administrator for anybody, and of any role up to his own. */
 static int read_token(struct call *c, const struct json *o, struct auth_token *t, struct err *e)
 {
-    static const char *const keys[] = { "name", "user", "expires", "role" };
     struct str name = STR("token"), user = str_of(c->who.user), expires = STR(""),
                role = str_of(role_name(ROLE_MEMBER));
     struct arena *a = http_arena(c->rq);
     int64_t for_ms = 0;
-    if (json_only(o, keys, ARRAY_LEN(keys), e) < 0 || json_get_str(o, "name", 64, &name, e) < 0 ||
-        json_get_str(o, "user", 200, &user, e) < 0 ||
-        json_get_str(o, "expires", 32, &expires, e) < 0 ||
-        json_get_str(o, "role", 32, &role, e) < 0 || check_name(c, "name", name, e) < 0 ||
+    if (read_text(c, o, "name", 64, &name, e) < 0 || read_text(c, o, "user", 200, &user, e) < 0 ||
+        read_text(c, o, "expires", 32, &expires, e) < 0 ||
+        read_text(c, o, "role", 32, &role, e) < 0 || check_name(c, "name", name, e) < 0 ||
         check_name(c, "user", user, e) < 0)
         return -1;
     c->field = "role";
-    if (!role_parse(role, &t->role) || t->role < ROLE_MEMBER)
-        return err_set(e, ERR_INVALID, "field 'role': member or admin");
-    if (t->role > c->who.role)
-        return err_set(e, ERR_DENIED, "field 'role': it is above your own");
+    if (!role_parse(role, &t->role) || t->role < ROLE_MEMBER) {
+        err_set(e, ERR_INVALID, "field 'role': '%.*s' is not known here", STR_ARG(role));
+        return err_hint(e, "member or admin");
+    }
+    if (t->role > c->who.role) {
+        err_set(e, ERR_DENIED, "field 'role': it is above your own");
+        return err_hint(e, "leave it out for a token that may do what members may");
+    }
     c->field = "user";
-    if (c->who.role < ROLE_ADMIN && !str_is(user, c->who.user))
-        return err_set(e, ERR_DENIED, "field 'user': only administrators make tokens for others");
+    if (c->who.role < ROLE_ADMIN && !str_is(user, c->who.user)) {
+        err_set(e, ERR_DENIED, "field 'user': only administrators make tokens for others");
+        return err_hint(e, "leave it out for a token of your own");
+    }
     c->field = "expires";
-    if (expires.n && parse_duration_ms(expires, &for_ms, e) < 0)
+    if (json_find(o, "expires") && parse_duration_ms(expires, &for_ms, e) < 0)
         return err_wrap(e, "field 'expires'");
+    if (json_find(o, "expires") && (for_ms <= 0 || for_ms > EXPIRES_MAX_MS)) {
+        err_set(e, ERR_INVALID, "field 'expires' must be above 0 and at most ten years");
+        return err_hint(e, "e.g. 30d; leave it out for a token without an end");
+    }
     c->field = NULL;
     t->name = arena_strndup(a, name.p, name.n);
     t->user = arena_strndup(a, user.p, user.n);
@@ -125,11 +146,12 @@ static int read_token(struct call *c, const struct json *o, struct auth_token *t
 
 int api_token_create(struct call *c, struct err *e)
 {
+    static const char *const keys[] = { "name", "user", "expires", "role" };
     AUTO(json_free_p) struct json_doc *d = NULL;
     struct token_later *l = arena_new(http_arena(c->rq), struct token_later);
     struct store *s = c->api->config.store;
     struct auth_token t = { 0 };
-    if (read_body(c, &d, e) < 0 || read_token(c, json_root(d), &t, e) < 0)
+    if (read_body(c, keys, ARRAY_LEN(keys), &d, e) < 0 || read_token(c, json_root(d), &t, e) < 0)
         return -1;
     auth_make_token(l->text);
     auth_hash_token(str_of(l->text), t.hash);
@@ -164,8 +186,10 @@ int api_token_delete(struct call *c, struct err *e)
            !(str_is(c->param[0], t->name) &&
              (c->who.role == ROLE_ADMIN || strcmp(t->user, c->who.user) == 0)))
         i++;
-    if (!t)
-        return err_set(e, ERR_NOT_FOUND, "you have no token '%.*s'", STR_ARG(c->param[0]));
+    if (!t) {
+        err_set(e, ERR_NOT_FOUND, "you have no token '%.*s'", STR_ARG(c->param[0]));
+        return err_hint(e, "see those you have: nightshift tokens");
+    }
     struct store_batch *b = store_batch_new(s);
     store_delete_token(b, t->hash);
     auth_drop_token(c->api->config.auth, t->hash);
@@ -178,7 +202,7 @@ int api_session_open(struct call *c, struct err *e)
     static const char *const keys[] = { "token" };
     AUTO(json_free_p) struct json_doc *d = NULL;
     struct str token;
-    if (read_body(c, &d, e) < 0 || json_only(json_root(d), keys, ARRAY_LEN(keys), e) < 0)
+    if (read_body(c, keys, ARRAY_LEN(keys), &d, e) < 0)
         return -1;
     c->field = "token";
     if (json_need_str(json_root(d), "token", 256, &token, e) < 0 ||

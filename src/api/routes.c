@@ -1,116 +1,120 @@
-/* Every call there is.  OpenAPI and the reference are printed from here. */
+/* Every call there is.  Checks, OpenAPI and the reference are made from here. */
 #include "api/state.h"
 
-/* Any of the states, with commas between; nothing at all is the default. */
-#define X(id, name, holds, ended) name "|"
-#define QUERY_STATES                                                                               \
-    "{\"type\":\"string\",\"pattern\":\"^(all|(" JOB_STATES(X) "x{0})(,(" JOB_STATES(              \
-        X) "x{0}))*)$\"}"
+#define X(id, name, holds, ended) "|" name
+#define STATE_WORDS &(JOB_STATES(X))[1]
+#define YES_NO "true|false|yes|no|on|off|1|0"
+#define UP_TO(n) PARAM_NUMBER, .max = (n)
+#define ANY_NUMBER UP_TO(NUMBER_MAX)
 
-static const struct api_query list_query[] = {
-    { "state", QUERY_STATES, "states, separated by commas, or 'all'; by default those not ended" },
-    { "user", QUERY_TEXT, "jobs of this user" },
-    { "tenant", QUERY_TEXT, "jobs of this tenant" },
-    { "name", QUERY_TEXT, "jobs of this name" },
-    { "array", QUERY_NUMBER, "jobs of the array whose first job this is" },
-    { "limit", "{\"type\":\"integer\",\"minimum\":1,\"maximum\":1000}",
-      "at most so many, up to 1000" },
-    { "before", QUERY_NUMBER, "jobs with smaller numbers: the `next` of the page before" },
-    { "since_ms", QUERY_NUMBER, "ended jobs only when they ended after this" },
+static const struct api_param list_params[] = {
+    { "state", PARAM_WORDS, .words = STATE_WORDS,
+      .help = "states, separated by commas, or `all`; by default those not ended" },
+    { "user", PARAM_TEXT, .help = "jobs of this user" },
+    { "tenant", PARAM_TEXT, .help = "jobs of this tenant" },
+    { "name", PARAM_TEXT, .help = "jobs of this name" },
+    { "array", ANY_NUMBER, .help = "jobs of the array whose first job this is" },
+    { "limit", PARAM_NUMBER, .min = 1, .max = PAGE_MAX, .help = "at most so many; by default 100" },
+    { "before", ANY_NUMBER, .help = "jobs with smaller numbers: the `next` of the page before" },
+    { "since_ms", ANY_NUMBER, .help = "ended jobs only when they ended after this" },
     { 0 },
 };
-static const struct api_query log_query[] = {
-    { "follow", QUERY_FLAG, "go on until the job ends" },
-    { "replica", "{\"type\":\"integer\",\"minimum\":0,\"maximum\":4096}",
-      "of which replica; by default the first" },
-    { "run", "{\"type\":\"integer\",\"minimum\":0,\"maximum\":4294967295}",
-      "of which run; by default the latest" },
-    { "tail", QUERY_NUMBER, "begin with the last so many lines" },
-    { "format", "{\"enum\":[\"text\",\"records\",\"frames\"]}", "text, records or frames" },
+static const struct api_param submit_params[] = {
+    { "Idempotency-Key", PARAM_TEXT, .max = 256, .header = true,
+      .help = "sent again with the same key, a submit is answered as the first time" },
     { 0 },
 };
-static const struct api_query stream_query[] = {
-    { "replica", "{\"type\":\"integer\",\"minimum\":0,\"maximum\":4096}",
-      "which replica; by default the first" },
+static const struct api_param log_params[] = {
+    { "follow", PARAM_WORD, .words = YES_NO "|", .help = "go on until the job ends" },
+    { "replica", UP_TO(REPLICAS_MAX), .help = "of which replica; by default the first" },
+    { "run", UP_TO(UINT32_MAX), .help = "of which run; by default the latest" },
+    { "tail", ANY_NUMBER, .help = "begin with the last so many lines" },
+    { "format", PARAM_WORD, .words = "text|records|frames",
+      .help = "`text`; `records`: with times and streams; `frames`: as in a terminal's stream" },
     { 0 },
 };
-static const struct api_query usage_query[] = {
-    { "from_ms", QUERY_NUMBER, "from this time on; by default 30 days ago" },
-    { "to_ms", QUERY_NUMBER, "up to this time; by default now" },
+static const struct api_param stream_params[] = {
+    { "replica", UP_TO(REPLICAS_MAX), .help = "which replica; by default the first" },
     { 0 },
 };
-static const struct api_query events_query[] = {
-    { "after", QUERY_NUMBER, "begin after the event of this number, as Last-Event-ID does" },
+static const struct api_param usage_params[] = {
+    { "from_ms", ANY_NUMBER, .help = "from this time on; by default 30 days ago" },
+    { "to_ms", ANY_NUMBER, .help = "up to this time; by default now" },
     { 0 },
 };
-
+static const struct api_param events_params[] = {
+    { "after", ANY_NUMBER, .help = "begin after the event of this number" },
+    { "Last-Event-ID", ANY_NUMBER, .header = true,
+      .help = "the same, as browsers say it; it has precedence" },
+    { 0 },
+};
 #undef X
 
 #define M ROLE_MEMBER
+#define A ROLE_ADMIN
+#define P ROLE_PUBLIC
+#define FN(name) api_##name, #name
+/* What changes a job or a machine: it may be asked for at the wrong time. */
+#define VERB(schema)                                                                               \
+    .body = "Verb", .body_optional = true, .answer = schema, .refuses = REFUSES_CONFLICT
+
 const struct route api_routes[] = {
-    { "GET", "/v1/jobs", M, api_job_list, "List jobs", BODY_NONE, list_query, 200, NULL },
-    { "POST", "/v1/jobs", M, api_job_submit, "Submit a job, an array or a batch", BODY_SPEC, NULL,
-      201, NULL },
-    { "POST", "/v1/jobs/check", M, api_job_check, "Would this job be taken?", BODY_SPEC, NULL, 200,
-      NULL },
-    { "GET", "/v1/jobs/:id", M, api_job_get, "Show a job", BODY_NONE, NULL, 200, NULL },
-    { "GET", "/v1/jobs/:id/why", M, api_job_why, "Why does it wait?", BODY_NONE, NULL, 200, NULL },
-    { "GET", "/v1/jobs/:id/log", M, api_job_log, "Its output", BODY_NONE, log_query, 200,
-      "text/plain" },
-    { "GET", "/v1/jobs/:id/stream", M, api_job_stream,
-      "Attach or run a command inside: frames over an upgraded connection", BODY_NONE, stream_query,
-      101, "application/octet-stream" },
-    { "POST", "/v1/jobs/:id/cancel", M, api_job_cancel, "End a job", BODY_OPTIONAL, NULL, 200,
-      NULL },
-    { "POST", "/v1/jobs/:id/hold", M, api_job_hold, "Keep a waiting job out of the queue",
-      BODY_OPTIONAL, NULL, 200, NULL },
-    { "POST", "/v1/jobs/:id/release", M, api_job_release, "Let a held job queue", BODY_OPTIONAL,
-      NULL, 200, NULL },
-    { "POST", "/v1/jobs/:id/freeze", M, api_job_freeze, "Make a running job stand still",
-      BODY_OPTIONAL, NULL, 200, NULL },
-    { "POST", "/v1/jobs/:id/thaw", M, api_job_thaw, "Let it go on", BODY_OPTIONAL, NULL, 200,
-      NULL },
-    { "POST", "/v1/jobs/:id/signal", M, api_job_signal, "Send a signal to a job", BODY_SIGNAL, NULL,
-      200, NULL },
-    { "GET", "/v1/nodes", M, api_node_list, "Machines, GPUs and who has them", BODY_NONE, NULL, 200,
-      NULL },
-    { "POST", "/v1/nodes/:name/drain", ROLE_ADMIN, api_node_drain,
-      "Let a machine finish what runs and take nothing new", BODY_OPTIONAL, NULL, 200, NULL },
-    { "POST", "/v1/nodes/:name/resume", ROLE_ADMIN, api_node_resume,
-      "Let a machine take jobs again", BODY_OPTIONAL, NULL, 200, NULL },
-    { "GET", "/v1/quota", M, api_quota, "Tenants: what they may have, have and had", BODY_NONE,
-      NULL, 200, NULL },
-    { "GET", "/v1/usage", M, api_usage, "GPU-hours by tenant, user and model", BODY_NONE,
-      usage_query, 200, NULL },
-    { "GET", "/v1/profiles", M, api_profiles, "Named bundles of resources", BODY_NONE, NULL, 200,
-      NULL },
-    { "GET", "/v1/events", M, api_events, "What happens, as it happens (SSE)", BODY_NONE,
-      events_query, 200, "text/event-stream" },
-    { "GET", "/v1/tokens", M, api_token_list, "List tokens", BODY_NONE, NULL, 200, NULL },
-    { "POST", "/v1/tokens", M, api_token_create, "Make a token", BODY_TOKEN, NULL, 201, NULL },
-    { "DELETE", "/v1/tokens/:name", M, api_token_delete, "Delete a token", BODY_NONE, NULL, 204,
-      NULL },
-    { "POST", "/v1/session", ROLE_PUBLIC, api_session_open, "Sign a browser in with a token",
-      BODY_SESSION, NULL, 204, NULL },
-    { "DELETE", "/v1/session", ROLE_PUBLIC, api_session_close, "Sign a browser out", BODY_NONE,
-      NULL, 204, NULL },
-    { "GET", "/v1/whoami", M, api_whoami, "Who am I?", BODY_NONE, NULL, 200, NULL },
-    { "GET", "/v1/server", ROLE_PUBLIC, api_server, "What runs here, and what it can do", BODY_NONE,
-      NULL, 200, NULL },
-    { "GET", "/v1/doctor", ROLE_ADMIN, api_doctor,
-      "What is wrong with the server's machine, and how to fix it", BODY_NONE, NULL, 200, NULL },
-    { "GET", "/v1/openapi.json", ROLE_PUBLIC, api_openapi, "This API", BODY_NONE, NULL, 200, NULL },
-    { "GET", "/healthz", ROLE_PUBLIC, api_health, "Is the daemon alive?", BODY_NONE, NULL, 200,
-      "text/plain" },
-    { "GET", "/readyz", ROLE_PUBLIC, api_ready, "Does it take work?", BODY_NONE, NULL, 200,
-      "text/plain" },
-    { "GET", "/metrics", ROLE_PUBLIC, api_metrics, "Figures for Prometheus", BODY_NONE, NULL, 200,
-      "application/openmetrics-text; version=1.0.0; charset=utf-8" },
-    { "GET", "/", ROLE_PUBLIC, api_page, "The live page", BODY_NONE, NULL, 200, "text/html" },
-    { "GET", "/page.js", ROLE_PUBLIC, api_page_script, "Its script", BODY_NONE, NULL, 200,
-      "text/javascript" },
-    { "GET", "/page.css", ROLE_PUBLIC, api_page_style, "Its style", BODY_NONE, NULL, 200,
-      "text/css" },
+    { "GET", "/v1/jobs", M, FN(job_list), "List jobs", .param = list_params, .answer = "JobList" },
+    { "POST", "/v1/jobs", M, FN(job_submit), "Submit a job, an array or a batch",
+      .param = submit_params, .body = "Submit", .answer = "Submitted", .status = 201,
+      .refuses = REFUSES_CONFLICT },
+    { "POST", "/v1/jobs/check", M, FN(job_check), "Would this job be taken?", .body = "Submit",
+      .answer = "Checked", .refuses = REFUSES_CONFLICT },
+    { "GET", "/v1/jobs/:id", M, FN(job_get), "Show a job", .answer = "Job" },
+    { "GET", "/v1/jobs/:id/why", M, FN(job_why), "Why does it wait?", .answer = "Why" },
+    { "GET", "/v1/jobs/:id/log", M, FN(job_log), "Its output", .param = log_params,
+      .type = "text/plain; charset=utf-8", .other_type = "application/octet-stream" },
+    { "GET", "/v1/jobs/:id/stream", M, FN(job_stream),
+      "Attach or run a command inside: frames over an upgraded connection", .param = stream_params,
+      .status = 101, .refuses = REFUSES_CONFLICT },
+    { "POST", "/v1/jobs/:id/cancel", M, FN(job_cancel), "End a job", VERB("Job") },
+    { "POST", "/v1/jobs/:id/hold", M, FN(job_hold), "Keep a waiting job out of the queue",
+      VERB("Job") },
+    { "POST", "/v1/jobs/:id/release", M, FN(job_release), "Let a held job queue", VERB("Job") },
+    { "POST", "/v1/jobs/:id/freeze", M, FN(job_freeze), "Make a running job stand still",
+      VERB("Job") },
+    { "POST", "/v1/jobs/:id/thaw", M, FN(job_thaw), "Let it go on", VERB("Job") },
+    { "POST", "/v1/jobs/:id/signal", M, FN(job_signal), "Send a signal to a job", .body = "Signal",
+      .answer = "Job", .refuses = REFUSES_CONFLICT },
+    { "GET", "/v1/nodes", M, FN(node_list), "Machines, GPUs and who has them",
+      .answer = "NodeList" },
+    { "POST", "/v1/nodes/:name/drain", A, FN(node_drain),
+      "Let a machine finish what runs and take nothing new", VERB("Node") },
+    { "POST", "/v1/nodes/:name/resume", A, FN(node_resume), "Let a machine take jobs again",
+      VERB("Node") },
+    { "GET", "/v1/quota", M, FN(quota), "Tenants: what they may have, have and had",
+      .answer = "Quota" },
+    { "GET", "/v1/usage", M, FN(usage), "GPU-hours by tenant, user and model",
+      .param = usage_params, .answer = "Usage", .refuses = REFUSES_CONFLICT },
+    { "GET", "/v1/profiles", M, FN(profiles), "Named bundles of resources",
+      .answer = "ProfileList" },
+    { "GET", "/v1/events", M, FN(events), "What happens, as it happens (SSE)",
+      .param = events_params, .type = "text/event-stream" },
+    { "GET", "/v1/tokens", M, FN(token_list), "List tokens", .answer = "TokenList" },
+    { "POST", "/v1/tokens", M, FN(token_create), "Make a token", .body = "NewToken",
+      .body_optional = true, .answer = "MadeToken", .status = 201, .refuses = REFUSES_CONFLICT },
+    { "DELETE", "/v1/tokens/:name", M, FN(token_delete), "Delete a token", .status = 204 },
+    { "POST", "/v1/session", P, FN(session_open), "Sign a browser in with a token",
+      .body = "Session", .status = 204, .refuses = REFUSES_DENIED },
+    { "DELETE", "/v1/session", P, FN(session_close), "Sign a browser out", .status = 204 },
+    { "GET", "/v1/whoami", M, FN(whoami), "Who am I?", .answer = "Whoami" },
+    { "GET", "/v1/server", P, FN(server), "What runs here, and what it can do",
+      .answer = "Server" },
+    { "GET", "/v1/doctor", A, FN(doctor),
+      "What is wrong with the server's machine, and how to fix it", .answer = "Doctor" },
+    { "GET", "/v1/openapi.json", P, FN(openapi), "This API", .answer = "Document" },
+    { "GET", "/healthz", P, FN(health), "Is the daemon alive?", .type = "text/plain" },
+    { "GET", "/readyz", P, FN(ready), "Does it take work?", .type = "text/plain" },
+    { "GET", "/metrics", P, FN(metrics), "Figures for Prometheus",
+      .type = "application/openmetrics-text; version=1.0.0; charset=utf-8" },
+    { "GET", "/", P, FN(page), "The live page", .type = "text/html; charset=utf-8" },
+    { "GET", "/page.js", P, FN(page_script), "Its script",
+      .type = "text/javascript; charset=utf-8" },
+    { "GET", "/page.css", P, FN(page_style), "Its style", .type = "text/css; charset=utf-8" },
 };
-#undef M
 const size_t api_routes_n = ARRAY_LEN(api_routes);

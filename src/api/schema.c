@@ -3,26 +3,14 @@
 
 #include "api/state.h"
 
-static const char *const bodies[] = {
-    [BODY_NONE] = NULL,
-    [BODY_SPEC] = "{\"oneOf\":[{\"$ref\":\"#/components/schemas/Job\"},{\"type\":\"object\","
-                  "\"required\":[\"jobs\"],\"additionalProperties\":false,\"properties\":{\"jobs\":"
-                  "{\"type\":\"array\",\"minItems\":1,\"maxItems\":1000,\"items\":"
-                  "{\"$ref\":\"#/components/schemas/Job\"}}}}]}",
-    [BODY_OPTIONAL] = "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":"
-                      "{\"reason\":{\"type\":\"string\"}}}",
-    [BODY_SIGNAL] =
-        "{\"type\":\"object\",\"required\":[\"signal\"],\"additionalProperties\":false,"
-        "\"properties\":{\"signal\":{\"enum\":[\"HUP\",\"INT\",\"QUIT\",\"USR1\",\"USR2\","
-        "\"TERM\",\"CONT\",\"KILL\"]}}}",
-    [BODY_TOKEN] = "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{"
-                   "\"name\":{\"type\":\"string\",\"pattern\":\"^[a-z][a-z0-9-]{0,50}$\"},"
-                   "\"user\":{\"type\":\"string\",\"pattern\":\"^[a-z][a-z0-9-]{0,50}$\"},"
-                   "\"expires\":{\"type\":\"string\",\"pattern\":\"^[1-9][0-9]?[hd]$\"},\"role\":{"
-                   "\"enum\":[\"member\",\"admin\"]}}}",
-    [BODY_SESSION] = "{\"type\":\"object\",\"required\":[\"token\"],\"additionalProperties\":false,"
-                     "\"properties\":{\"token\":{\"type\":\"string\"}}}",
-};
+static const char schemas[] = /* the members of components/schemas that are no table's */
+#include "schemas.json.inc"
+    ;
+
+/* Names of tokens and machines. */
+#define NAME_SCHEMA                                                                                \
+    "{\"type\":\"string\",\"pattern\":\"^[A-Za-z0-9_@-][A-Za-z0-9._@-]*$\",\"maxLength\":200}"
+#define REF "{\"$ref\":\"#/components/schemas/%s\"}"
 
 /* "/v1/jobs/:id" -> "/v1/jobs/{id}" */
 static void path_text(const char *path, struct buf *out)
@@ -38,7 +26,44 @@ static void path_text(const char *path, struct buf *out)
     }
 }
 
-static void put_param(struct json_out *w, const char *name, const char *in, const char *schema,
+static int route_status(const struct route *r)
+{
+    return r->status ? r->status : 200;
+}
+
+/* ---- parameters ---- */
+
+static void words_schema(const struct api_param *p, struct buf *out)
+{
+    buf_addz(out, "{\"type\":\"string\",\"enum\":[\"");
+    for (const char *c = p->words; *c; c++)
+        buf_printf(out, *c == '|' ? "\",\"" : "%c", *c);
+    buf_addz(out, "\"]}");
+}
+
+static void param_schema(const struct api_param *p, struct buf *out)
+{
+    switch (p->kind) {
+    case PARAM_TEXT:
+        buf_printf(
+            out,
+            "{\"type\":\"string\",\"maxLength\":%llu,\"pattern\":\"^[^\\\\u0000-\\\\u001f\\\\"
+            "u007f]*$\"}",
+            (unsigned long long)(p->max ? p->max : PARAM_TEXT_MAX));
+        return;
+    case PARAM_NUMBER:
+        buf_printf(out, "{\"type\":\"integer\",\"minimum\":%llu,\"maximum\":%llu}",
+                   (unsigned long long)p->min, (unsigned long long)p->max);
+        return;
+    case PARAM_WORD: words_schema(p, out); return;
+    case PARAM_WORDS:
+        buf_printf(out, "{\"type\":\"string\",\"pattern\":\"^(all|(%s)(,(%s))*)$\"}", p->words,
+                   p->words);
+        return;
+    }
+}
+
+static void put_param(struct json_out *w, const char *name, const char *in, struct str schema,
                       const char *help)
 {
     json_begin(w, NULL, '{');
@@ -47,7 +72,7 @@ static void put_param(struct json_out *w, const char *name, const char *in, cons
     json_put_bool(w, "required", strcmp(in, "path") == 0);
     if (help)
         json_put_str(w, "description", str_of(help));
-    json_put_raw(w, "schema", str_of(schema));
+    json_put_raw(w, "schema", schema);
     json_end(w, '}');
 }
 
@@ -58,33 +83,180 @@ static void put_params(struct json_out *w, const struct route *r)
         char name[32] = "";
         size_t n = MIN(strcspn(p + 1, "/"), sizeof name - 1);
         memcpy(name, p + 1, n);
-        put_param(w, name, "path", strcmp(name, "id") == 0 ? QUERY_NUMBER : QUERY_TEXT, NULL);
+        put_param(w, name, "path",
+                  strcmp(name, "id") == 0 ? STR("{\"$ref\":\"#/components/schemas/Number\"}")
+                                          : STR(NAME_SCHEMA),
+                  NULL);
     }
-    for (const struct api_query *q = r->query; q && q->name; q++)
-        put_param(w, q->name, "query", q->schema, q->help);
+    for (const struct api_param *p = r->param; p && p->name; p++) {
+        AUTO(buf_free) struct buf schema = BUF(4096);
+        param_schema(p, &schema);
+        put_param(w, p->name, p->header ? "header" : "query", buf_str(&schema), p->help);
+    }
     json_end(w, ']');
+}
+
+/* ---- answers ---- */
+
+static bool has_path_param(const struct route *r)
+{
+    return strchr(r->path, ':') != NULL;
+}
+
+static bool always(const struct route *r)
+{
+    return r != NULL;
+}
+
+static bool has_role(const struct route *r)
+{
+    return r->role != ROLE_PUBLIC;
+}
+
+static bool may_be_denied(const struct route *r)
+{
+    return has_role(r) || (r->refuses & REFUSES_DENIED);
+}
+
+static bool may_conflict(const struct route *r)
+{
+    return r->refuses & REFUSES_CONFLICT;
+}
+
+static bool has_body(const struct route *r)
+{
+    return r->body != NULL;
+}
+
+static bool is_upgrade(const struct route *r)
+{
+    return r->status == 101;
+}
+
+/* Every refusal, and the calls that can meet it. */
+static const struct refusal_row {
+    const char *status, *why;
+    bool (*when)(const struct route *r);
+} refusals[] = {
+    { "400", "a field, a parameter or a header is wrong", always },
+    { "401", "who is calling? The token is missing or not known", has_role },
+    { "403", "whoever calls may not do this", may_be_denied },
+    { "404", "it does not exist, or is not for the caller to see", has_path_param },
+    { "408", "the request did not arrive in time", always },
+    { "409", "right, but not possible as things are", may_conflict },
+    { "413", "the body is too large", has_body },
+    { "415", "the body is not application/json", has_body },
+    { "426", "the connection has to be upgraded", is_upgrade },
+    { "429", "too many requests; see Retry-After", always },
+    { "431", "the headers are too large", always },
+    { "500", "the server failed; the log says why", always },
+    { "503", "not now; try again", always },
+};
+
+static void put_links(struct json_out *w, const struct route *r)
+{
+    static const struct {
+        const char *from, *name, *to, *param, *value;
+    } links[] = {
+        { "job_submit", "show", "job_get", "id", "$response.body#/id" },
+        { "job_submit", "why", "job_why", "id", "$response.body#/id" },
+        { "job_submit", "log", "job_log", "id", "$response.body#/id" },
+        { "job_submit", "hold", "job_hold", "id", "$response.body#/id" },
+        { "job_submit", "release", "job_release", "id", "$response.body#/id" },
+        { "job_submit", "freeze", "job_freeze", "id", "$response.body#/id" },
+        { "job_submit", "thaw", "job_thaw", "id", "$response.body#/id" },
+        { "job_submit", "signal", "job_signal", "id", "$response.body#/id" },
+        { "job_submit", "cancel", "job_cancel", "id", "$response.body#/id" },
+        { "job_list", "next", "job_list", "before", "$response.body#/next" },
+        { "token_create", "delete", "token_delete", "name", "$response.body#/name" },
+    };
+    bool any = false;
+    for (size_t i = 0; i < ARRAY_LEN(links); i++) {
+        if (strcmp(links[i].from, r->id) != 0)
+            continue;
+        if (!any)
+            json_begin(w, "links", '{');
+        any = true;
+        json_begin(w, links[i].name, '{');
+        json_put_str(w, "operationId", str_of(links[i].to));
+        json_begin(w, "parameters", '{');
+        json_put_str(w, links[i].param, str_of(links[i].value));
+        json_end(w, '}');
+        json_end(w, '}');
+    }
+    if (any)
+        json_end(w, '}');
+}
+
+static void put_success(struct json_out *w, const struct route *r)
+{
+    char status[8];
+    snprintf(status, sizeof status, "%d", route_status(r));
+    json_begin(w, status, '{');
+    json_put_str(w, "description", STR("done"));
+    if (r->answer || r->type) {
+        json_begin(w, "content", '{');
+        json_begin(w, r->answer ? "application/json" : r->type, '{');
+        if (r->answer) {
+            AUTO(buf_free) struct buf ref = BUF(256);
+            buf_printf(&ref, REF, r->answer);
+            json_put_raw(w, "schema", buf_str(&ref));
+        } else {
+            json_put_raw(w, "schema", STR("{\"type\":\"string\"}"));
+        }
+        json_end(w, '}');
+        if (r->other_type)
+            json_put_raw(w, r->other_type, STR("{}"));
+        json_end(w, '}');
+    }
+    put_links(w, r);
+    json_end(w, '}');
 }
 
 static void put_answers(struct json_out *w, const struct route *r)
 {
-    char status[8];
-    snprintf(status, sizeof status, "%d", r->status);
     json_begin(w, "responses", '{');
-    json_begin(w, status, '{');
-    json_put_str(w, "description", STR("done"));
-    if (r->status != 204 && r->status != 101) {
-        json_begin(w, "content", '{');
-        json_begin(w, r->type ? r->type : "application/json", '{');
-        json_end(w, '}');
+    put_success(w, r);
+    for (size_t i = 0; i < ARRAY_LEN(refusals); i++) {
+        AUTO(buf_free) struct buf ref = BUF(256);
+        if (!refusals[i].when(r))
+            continue;
+        buf_printf(&ref, "{\"$ref\":\"#/components/responses/%s\"}", refusals[i].status);
+        json_put_raw(w, refusals[i].status, buf_str(&ref));
+    }
+    json_end(w, '}');
+}
+
+static void put_refusals(struct json_out *w)
+{
+    json_begin(w, "responses", '{');
+    for (size_t i = 0; i < ARRAY_LEN(refusals); i++) {
+        const struct refusal_row *row = &refusals[i];
+        json_begin(w, row->status, '{');
+        json_put_str(w, "description", str_of(row->why));
+        if (strcmp(row->status, "429") == 0)
+            json_put_raw(w, "headers",
+                         STR("{\"Retry-After\":{\"description\":\"seconds\",\"required\":true,"
+                             "\"schema\":{\"type\":\"integer\",\"minimum\":1}}}"));
+        json_put_raw(w, "content",
+                     STR("{\"application/problem+json\":{\"schema\":"
+                         "{\"$ref\":\"#/components/schemas/Problem\"}}}"));
         json_end(w, '}');
     }
     json_end(w, '}');
-    json_begin(w, "default", '{');
-    json_put_str(w, "description", STR("refused, with the reason"));
+}
+
+/* ---- the document ---- */
+
+static void put_body(struct json_out *w, const struct route *r)
+{
+    AUTO(buf_free) struct buf ref = BUF(256);
+    buf_printf(&ref, REF, r->body);
+    json_begin(w, "requestBody", '{');
+    json_put_bool(w, "required", !r->body_optional);
     json_begin(w, "content", '{');
-    json_begin(w, "application/problem+json", '{');
-    json_put_raw(w, "schema", STR("{\"$ref\":\"#/components/schemas/Problem\"}"));
-    json_end(w, '}');
+    json_begin(w, "application/json", '{');
+    json_put_raw(w, "schema", buf_str(&ref));
     json_end(w, '}');
     json_end(w, '}');
     json_end(w, '}');
@@ -96,6 +268,7 @@ static void put_operation(struct json_out *w, const struct route *r)
     for (size_t i = 0; r->method[i] && i + 1 < sizeof method; i++)
         method[i] = (char)(r->method[i] | 0x20);
     json_begin(w, method, '{');
+    json_put_str(w, "operationId", str_of(r->id));
     json_put_str(w, "summary", str_of(r->summary));
     json_put_str(w, "x-role", str_of(role_name(r->role)));
     if (r->role == ROLE_PUBLIC) {
@@ -103,16 +276,8 @@ static void put_operation(struct json_out *w, const struct route *r)
         json_end(w, ']');
     }
     put_params(w, r);
-    if (bodies[r->body]) {
-        json_begin(w, "requestBody", '{');
-        json_put_bool(w, "required", r->body != BODY_OPTIONAL && r->body != BODY_TOKEN);
-        json_begin(w, "content", '{');
-        json_begin(w, "application/json", '{');
-        json_put_raw(w, "schema", str_of(bodies[r->body]));
-        json_end(w, '}');
-        json_end(w, '}');
-        json_end(w, '}');
-    }
+    if (r->body)
+        put_body(w, r);
     put_answers(w, r);
     json_end(w, '}');
 }
@@ -138,6 +303,32 @@ static void put_paths(struct json_out *w)
     json_end(w, '}');
 }
 
+static void put_states(struct json_out *w)
+{
+    json_begin(w, "JobState", '{');
+    json_begin(w, "enum", '[');
+    for (int i = 0; i < JOB_STATE_COUNT; i++)
+        json_put_str(w, NULL, str_of(job_state_name((enum job_state)i)));
+    json_end(w, ']');
+    json_end(w, '}');
+}
+
+static void put_components(struct json_out *w)
+{
+    json_begin(w, "components", '{');
+    json_put_raw(w, "securitySchemes",
+                 STR("{\"token\":{\"type\":\"http\",\"scheme\":\"bearer\"}}"));
+    put_refusals(w);
+    json_begin(w, "schemas", '{');
+    spec_print_schema(w, "JobSpec");
+    spec_print_signals(w, "SignalName");
+    put_states(w);
+    buf_addc(w->b, ',');
+    buf_add(w->b, (struct str){ schemas, sizeof schemas - 1 });
+    json_end(w, '}');
+    json_end(w, '}');
+}
+
 void api_print_openapi(struct json_out *w)
 {
     json_begin(w, NULL, '{');
@@ -145,34 +336,59 @@ void api_print_openapi(struct json_out *w)
     json_begin(w, "info", '{');
     json_put_str(w, "title", STR("Nightshift"));
     json_put_str(w, "version", STR(NS_VERSION));
+    json_put_raw(w, "license", STR("{\"name\":\"Apache-2.0\",\"identifier\":\"Apache-2.0\"}"));
     json_end(w, '}');
     json_put_raw(w, "security", STR("[{\"token\":[]}]"));
     put_paths(w);
-    json_begin(w, "components", '{');
-    json_put_raw(w, "securitySchemes",
-                 STR("{\"token\":{\"type\":\"http\",\"scheme\":\"bearer\"}}"));
-    json_begin(w, "schemas", '{');
-    spec_print_schema(w, "Job");
-    json_put_raw(w, "Problem",
-                 STR("{\"type\":\"object\",\"required\":[\"status\",\"code\",\"detail\"],"
-                     "\"properties\":{\"status\":{\"type\":\"integer\"},\"code\":{\"type\":"
-                     "\"string\"},\"detail\":{\"type\":\"string\"},\"hint\":{\"type\":\"string\"},"
-                     "\"field\":{\"type\":\"string\"}}}"));
+    put_components(w);
     json_end(w, '}');
-    json_end(w, '}');
-    json_end(w, '}');
+}
+
+/* ---- the reference ---- */
+
+static void print_words(const struct api_param *p, struct buf *out)
+{
+    if (!p->words)
+        return;
+    buf_addz(out, p->kind == PARAM_WORDS ? ": of `" : ": `");
+    for (const char *c = p->words; *c; c++)
+        buf_printf(out, *c == '|' ? "`, `" : "%c", *c);
+    buf_addz(out, "`");
+}
+
+static void print_route(const struct route *r, struct buf *out)
+{
+    AUTO(buf_free) struct buf path = BUF(256);
+    path_text(r->path, &path);
+    buf_printf(out, "| `%s %s` | %s | %s", r->method, path.p, role_name(r->role), r->summary);
+    if (r->body)
+        buf_printf(out, "<br>body: `%s`%s", r->body, r->body_optional ? ", may be left out" : "");
+    for (const struct api_param *p = r->param; p && p->name; p++) {
+        buf_printf(out, p->header ? "<br>`%s:` %s" : "<br>`?%s=` %s", p->name, p->help);
+        print_words(p, out);
+    }
+    buf_printf(out, " | %d", route_status(r));
+    if (r->answer || r->type)
+        buf_printf(out, " `%s`", r->answer ? r->answer : r->type);
+    if (r->other_type)
+        buf_printf(out, ", `%s`", r->other_type);
+    buf_addz(out, " |");
+    for (size_t i = 0; i < ARRAY_LEN(refusals); i++)
+        if (refusals[i].when != always && refusals[i].when(r))
+            buf_printf(out, " %s", refusals[i].status);
+    buf_addz(out, " |\n");
 }
 
 void api_print_reference(struct buf *out)
 {
-    buf_addz(out, "| call | who | what |\n|---|---|---|\n");
-    for (size_t i = 0; i < api_routes_n; i++) {
-        const struct route *r = &api_routes[i];
-        AUTO(buf_free) struct buf path = BUF(256);
-        path_text(r->path, &path);
-        buf_printf(out, "| `%s %s` | %s | %s", r->method, path.p, role_name(r->role), r->summary);
-        for (const struct api_query *q = r->query; q && q->name; q++)
-            buf_printf(out, "<br>`?%s=` %s", q->name, q->help);
-        buf_addz(out, " |\n");
-    }
+    buf_addz(out, "| call | who | what | answer | refusals |\n|---|---|---|---|---|\n");
+    for (size_t i = 0; i < api_routes_n; i++)
+        print_route(&api_routes[i], out);
+    buf_addz(out, "\nEvery call may also be refused with");
+    for (size_t i = 0, n = 0; i < ARRAY_LEN(refusals); i++)
+        if (refusals[i].when == always)
+            buf_printf(out, "%s %s", n++ ? "," : "", refusals[i].status);
+    buf_addz(out, ".\n\n| status | means |\n|---|---|\n");
+    for (size_t i = 0; i < ARRAY_LEN(refusals); i++)
+        buf_printf(out, "| %s | %s |\n", refusals[i].status, refusals[i].why);
 }

@@ -94,16 +94,15 @@ int api_quota(struct call *c, struct err *e)
 int api_usage(struct call *c, struct err *e)
 {
     int64_t now_ms = control_now_ms(c->api->config.control);
-    uint64_t from = (uint64_t)(now_ms - 30 * DAY_MS), to = (uint64_t)now_ms;
+    uint64_t from = query_number(c, "from_ms", (uint64_t)(now_ms - 30 * DAY_MS)),
+             to = query_number(c, "to_ms", (uint64_t)now_ms);
     struct store_usages rows;
     AUTO(buf_free) struct buf b = BUF(API_REPLY_MAX);
     struct json_out w = { .b = &b };
-    if (query_u64(c, "from_ms", TIME_MAX_MS, &from, e) < 0 ||
-        query_u64(c, "to_ms", TIME_MAX_MS, &to, e) < 0)
-        return -1;
     if (to < from) {
         c->field = "to_ms";
-        return err_set(e, ERR_CONFLICT, "query 'to_ms' lies before 'from_ms'");
+        err_set(e, ERR_CONFLICT, "query 'to_ms' lies before 'from_ms'");
+        return err_hint(e, "both are Unix milliseconds; without them it is the last 30 days");
     }
     struct store_span span = { (int64_t)from, (int64_t)to, now_ms };
     if (store_usage(c->api->config.store, &c->scope, &span, http_arena(c->rq), &rows, e) < 0)

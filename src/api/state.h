@@ -8,6 +8,7 @@
 
 #define API_BODY_MAX (16u << 20) /* a batch of jobs */
 #define API_REPLY_MAX (64u << 20)
+#define PAGE_MAX 1000 /* jobs of one answer */
 
 struct follower; /* log.c */
 struct feed;     /* events.c */
@@ -34,36 +35,53 @@ struct call {
     struct store_scope scope;
     struct str param[HTTP_PARAMS_MAX];
     const char *field; /* what an error is about, or NULL */
+    int status;        /* of a refusal, when it is not the one of its code */
 };
 
 typedef int api_fn(struct call *c, struct err *e); /* -1: the error is the answer */
 
-/* What a request's body is; see schema.c. */
-enum api_body {
-    BODY_NONE,
-    BODY_SPEC,
-    BODY_OPTIONAL, /* an object that says nothing */
-    BODY_SIGNAL,
-    BODY_TOKEN,
-    BODY_SESSION
+#define NUMBER_MAX UINT64_C(9007199254740991) /* every JSON reader has these exactly */
+#define PARAM_TEXT_MAX 200                    /* bytes */
+#define FIELD_MAX ((size_t)60)                /* bytes of an unknown name that are told back */
+#define REASON_MAX 1000                       /* of a verb, bytes */
+
+/* A parameter of a call.  The row says what is checked before the handler runs, and what the
+ * documents say of it. */
+enum param_kind {
+    PARAM_TEXT,
+    PARAM_NUMBER, /* from min to max */
+    PARAM_WORD,   /* one of words, which | separates */
+    PARAM_WORDS   /* some of words, with commas between, or "all" */
 };
 
-struct api_query {
-    const char *name, *schema, *help; /* schema: JSON */
+struct api_param {
+    const char *name;
+    enum param_kind kind;
+    const char *help;
+    uint64_t min, max;
+    const char *words;
+    bool header; /* not in the query */
 };
-#define QUERY_TEXT "{\"type\":\"string\"}"
-#define QUERY_NUMBER "{\"type\":\"integer\",\"minimum\":0,\"maximum\":9007199254740992}"
-#define QUERY_FLAG "{\"type\":\"boolean\"}"
+
+/* Refusals of a call beyond those that follow from its path, its role and its body. */
+enum refusal {
+    REFUSES_CONFLICT = 1,
+    REFUSES_DENIED = 2
+};
 
 struct route {
     const char *method, *path;
     enum role role;
     api_fn *fn;
+    const char *id; /* in OpenAPI: the handler's name */
     const char *summary;
-    enum api_body body;
-    const struct api_query *query; /* ends with a NULL name; NULL: none */
-    int status;                    /* when it succeeds */
-    const char *type;              /* of the answer; NULL: JSON */
+    const char *body;              /* its schema in schemas.json; NULL: none */
+    const char *answer;            /* likewise; NULL: not JSON, or nothing */
+    const struct api_param *param; /* ends with a NULL name; NULL: none */
+    const char *type, *other_type; /* of an answer that is not JSON */
+    int status;                    /* when it succeeds; 0: 200 */
+    bool body_optional;
+    unsigned refuses; /* of enum refusal */
 };
 extern const struct route api_routes[];
 extern const size_t api_routes_n;
@@ -87,11 +105,18 @@ struct later {
 
 /* ---- requests ---- */
 
-int read_body(struct call *c, struct json_doc **out, struct err *e) MUST_USE; /* must be JSON */
-int read_id(struct call *c, uint64_t *out, struct err *e) MUST_USE;           /* param 0 */
-int query_u64(struct call *c, const char *key, uint64_t max, uint64_t *out, struct err *e) MUST_USE;
-int query_bool(struct call *c, const char *key, bool *out, struct err *e) MUST_USE;
-int check_query(struct call *c, const struct api_query *known, struct err *e) MUST_USE;
+/* An object of these fields; keys NULL: the caller looks at them. */
+int read_body(struct call *c, const char *const *keys, size_t n, struct json_doc **out,
+              struct err *e) MUST_USE;
+int read_verb(struct call *c, struct err *e) MUST_USE;              /* a body that may say why */
+int read_id(struct call *c, uint64_t *out, struct err *e) MUST_USE; /* param 0 */
+
+/* What the table of routes has checked already. */
+uint64_t query_number(const struct call *c, const char *key, uint64_t dflt);
+bool query_flag(const struct call *c, const char *key);
+struct str query_text(const struct call *c, const char *key); /* empty when absent */
+int param_check(const struct api_param *p, struct str text, struct err *e) MUST_USE;
+int check_params(struct call *c, const struct route *r, struct err *e) MUST_USE; /* params.c */
 
 /* The job as the caller may see it; with `mine`, only what the caller may change. */
 int find_job(struct call *c, uint64_t id, bool mine, struct store_job *out, struct err *e) MUST_USE;

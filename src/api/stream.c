@@ -174,12 +174,11 @@ int api_job_stream(struct call *c, struct err *e)
 {
     const struct engine *en = control_engine(c->api->config.control);
     const char *upgrade = http_header(c->rq, "Upgrade");
-    uint64_t id, replica = 0;
+    uint64_t id, replica = query_number(c, "replica", 0);
     struct task_id task;
     struct store_job j;
     size_t open = 0;
-    if (read_id(c, &id, e) < 0 || query_u64(c, "replica", REPLICAS_MAX, &replica, e) < 0 ||
-        find_job(c, id, true, &j, e) < 0)
+    if (read_id(c, &id, e) < 0 || find_job(c, id, true, &j, e) < 0)
         return -1;
     if (!upgrade || strcmp(upgrade, "nightshift-stream") != 0) {
         c->field = "Upgrade";

@@ -59,7 +59,7 @@ int err_set(struct err *e, enum err_code code, const char *fmt, ...)
     fill(e->msg, sizeof e->msg, fmt, ap);
     va_end(ap);
     e->code = code;
-    e->hint[0] = '\0';
+    e->hint[0] = e->field[0] = '\0';
     return -1;
 }
 
@@ -74,6 +74,15 @@ int err_wrap(struct err *e, const char *fmt, ...)
     whole[sizeof e->msg - 1] = '\0';
     make_printable(whole, (size_t)n >= sizeof e->msg);
     memcpy(e->msg, whole, strlen(whole) + 1);
+    return -1;
+}
+
+int err_about(struct err *e, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    fill(e->field, sizeof e->field, fmt, ap);
+    va_end(ap);
     return -1;
 }
 

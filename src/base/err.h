@@ -27,6 +27,7 @@ struct err {
     enum err_code code;
     char msg[320];  /* what happened */
     char hint[200]; /* what the person can do about it */
+    char field[96]; /* what part of what was given it is about, for programs; may be empty */
 };
 
 struct err_info {
@@ -39,6 +40,7 @@ struct err_info {
 int err_set(struct err *e, enum err_code code, const char *fmt, ...) PRINTF_LIKE(3, 4);
 int err_wrap(struct err *e, const char *fmt, ...) PRINTF_LIKE(2, 3); /* "fmt: old message" */
 int err_hint(struct err *e, const char *fmt, ...) PRINTF_LIKE(2, 3);
+int err_about(struct err *e, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 const struct err_info *err_info(enum err_code code);
 

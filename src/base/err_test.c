@@ -75,7 +75,21 @@ static void control_characters_do_not_get_through(void)
     CHECK_STR(e.msg, "gr\xc3\xbc\xc3\x9f");
 }
 
+static void a_field_is_told_and_forgotten_with_the_message(void)
+{
+    struct err e;
+    err_set(&e, ERR_INVALID, "too much");
+    CHECK_STR(e.field, "");
+    err_about(&e, "jobs[%d].%s", 2, "resources.mem");
+    err_wrap(&e, "job 3");
+    CHECK_STR(e.field, "jobs[2].resources.mem");
+    err_set(&e, ERR_INVALID, "something else");
+    CHECK_STR(e.field, "");
+}
+
 static const struct test tests[] = {
+    { "a field is told, and forgotten with the message",
+      a_field_is_told_and_forgotten_with_the_message },
     { "every code has a slug, a status and an exit code", every_code_has_a_row },
     { "setting an error fills it, drops the old hint and returns -1",
       set_fills_and_returns_minus_one },

@@ -160,22 +160,39 @@ static const char *kind_of(yyjson_val *v)
                              : "null";
 }
 
-int json_only(const struct json *obj, const char *const *keys, size_t n, struct err *e)
+static bool is_listed(struct str key, const char *const *keys, size_t n)
 {
-    if (!json_is_object(obj))
-        return err_set(e, ERR_INVALID, "must be an object, not %s", kind_of(val(obj)));
+    size_t i = 0;
+    while (i < n && !str_is(key, keys[i]))
+        i++;
+    return i < n;
+}
+
+struct str json_odd_key(const struct json *obj, const char *const *keys, size_t n)
+{
     yyjson_obj_iter it = yyjson_obj_iter_with(val(obj));
     for (yyjson_val *k; (k = yyjson_obj_iter_next(&it));) {
         struct str key = { yyjson_get_str(k), yyjson_get_len(k) };
-        size_t i = 0;
-        while (i < n && !str_is(key, keys[i]))
-            i++;
-        if (i == n)
-            return unknown_key(key, keys, n, e);
-        if (yyjson_obj_getn(val(obj), key.p, key.n) != yyjson_obj_iter_get_val(k))
-            return err_set(e, ERR_INVALID, "field '%s' is given twice", keys[i]);
+        if (!is_listed(key, keys, n) ||
+            yyjson_obj_getn(val(obj), key.p, key.n) != yyjson_obj_iter_get_val(k))
+            return key;
     }
-    return 0;
+    return (struct str){ 0 };
+}
+
+int json_only(const struct json *obj, const char *const *keys, size_t n, struct err *e)
+{
+    if (!json_is_object(obj)) {
+        err_set(e, ERR_INVALID, "must be an object, not %s", kind_of(val(obj)));
+        return err_hint(e, "write it like {\"%s\": ...}", n ? keys[0] : "key");
+    }
+    struct str odd = json_odd_key(obj, keys, n);
+    if (!odd.p)
+        return 0;
+    if (!is_listed(odd, keys, n))
+        return unknown_key(odd, keys, n, e);
+    err_set(e, ERR_INVALID, "field '%.*s' is given twice", STR_ARG(odd));
+    return err_hint(e, "give it once");
 }
 
 /* "must be a string, not a number"; a number out of range is just "must be a … from … to …". */
@@ -186,10 +203,24 @@ static int wrong(yyjson_val *v, const char *want, struct err *e)
     return err_set(e, ERR_INVALID, "must be %s, not %s", want, kind_of(v));
 }
 
+/* 2.0 is a whole number too: JSON has one kind of number, and some writers have only floats. */
+static bool whole(yyjson_val *v, uint64_t *out)
+{
+    double real = yyjson_is_real(v) ? yyjson_get_real(v) : -1;
+    if (yyjson_is_uint(v))
+        *out = yyjson_get_uint(v);
+    else if (real >= 0 && real <= 9007199254740991.0 && real == (double)(uint64_t)real)
+        *out = (uint64_t)real;
+    else
+        return false;
+    return true;
+}
+
 int json_as_u64(const struct json *v, uint64_t max, uint64_t *out, struct err *e)
 {
-    if (yyjson_is_uint(val(v)) && yyjson_get_uint(val(v)) <= max) {
-        *out = yyjson_get_uint(val(v));
+    uint64_t n;
+    if (whole(val(v), &n) && n <= max) {
+        *out = n;
         return 0;
     }
     char want[64];
@@ -230,8 +261,10 @@ int json_as_str(const struct json *v, size_t max, struct str *out, struct err *e
         return err_hint(e, "put it in double quotes");
     }
     struct str s = { yyjson_get_str(val(v)), yyjson_get_len(val(v)) };
-    if (s.n > max)
-        return err_set(e, ERR_INVALID, "has %zu bytes; at most %zu are allowed", s.n, max);
+    if (s.n > max) {
+        err_set(e, ERR_INVALID, "has %zu bytes; at most %zu are allowed", s.n, max);
+        return err_hint(e, "make it shorter");
+    }
     *out = s;
     return 0;
 }
@@ -251,7 +284,10 @@ static int in_field(int rc, const char *key, struct err *e)
 
 static int need(const struct json *obj, const char *key, struct err *e)
 {
-    return json_find(obj, key) ? 0 : err_set(e, ERR_INVALID, "field '%s' is missing", key);
+    if (json_find(obj, key))
+        return 0;
+    err_set(e, ERR_INVALID, "field '%s' is missing", key);
+    return err_hint(e, "add \"%s\": ...", key);
 }
 
 int json_get_u64(const struct json *obj, const char *key, uint64_t max, uint64_t *out,

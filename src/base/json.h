@@ -32,6 +32,8 @@ const struct json *json_first(const struct json *arr);        /* NULL when empty
 const struct json *json_next(const struct json *arr, const struct json *prev);
 size_t json_members(const struct json *obj); /* how many; 0 when it is no object */
 int json_only(const struct json *obj, const char *const *keys, size_t n, struct err *e) MUST_USE;
+/* What json_only refuses: the first key that is not in the list or is there twice; p NULL: none. */
+struct str json_odd_key(const struct json *obj, const char *const *keys, size_t n);
 
 int json_get_u64(const struct json *obj, const char *key, uint64_t max, uint64_t *out,
                  struct err *e) MUST_USE;

@@ -146,6 +146,8 @@ static int submit_file(struct cli *c, const struct submit_opts *o, const char *f
     AUTO(buf_free) struct buf text = BUF(JOBFILE_MAX);
     bool standard = strcmp(file, "-") == 0;
     int rc = standard ? read_stdin(&text, e) : file_read(file, JOBFILE_MAX, &text, e);
+    if (rc < 0 && e->code == ERR_NOT_FOUND && !strpbrk(file, "/."))
+        err_hint(e, "submit reads job files; to run a command: nightshift run --detach %s", file);
     if (rc < 0)
         return -1;
     struct jobfile f = { .rest = buf_str(&text) };

@@ -101,7 +101,10 @@ static int add_elements(struct cli *c, const char *text, const struct job_ref *r
         if (r->all || (index >= r->index_from && index <= r->index_to))
             add_id(c, ids, cap, j.v[i].id);
     }
-    return ids->n > before ? 0 : err_set(e, ERR_NOT_FOUND, "there is no job %s", text);
+    if (ids->n > before)
+        return 0;
+    err_set(e, ERR_NOT_FOUND, "there is no job %s", text);
+    return err_hint(e, "see those there are: nightshift ps --all");
 }
 
 int jobs_resolve(struct cli *c, struct words refs, struct ids *out, struct err *e)

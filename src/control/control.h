@@ -59,12 +59,15 @@ struct control_submit {
     uint32_t uid; /* of the caller, or UINT32_MAX */
     const struct spec *spec;
     size_t n;
-    struct str key; /* idempotency key, or empty: asked again it is the same submit */
+    struct str key;   /* idempotency key, or empty: asked again it is the same submit */
+    uint64_t request; /* digest of what was asked: another one under the same key is refused */
+    bool batch;       /* the answer lists every job */
 };
 /* All or none.  Jobs get ids one after the other; *out_first and *out_n tell which. */
 int control_submit(struct control *c, const struct control_submit *s, struct control_done done,
                    uint64_t *out_first, size_t *out_n, struct err *e) MUST_USE;
 /* Would it be taken?  Changes nothing. */
+int control_key_reused(struct str key, struct err *e); /* the refusal of such a one */
 int control_check(struct control *c, const struct control_submit *s, struct err *e) MUST_USE;
 
 #define CONTROL_VERBS(X)                                                                           \

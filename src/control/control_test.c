@@ -235,7 +235,8 @@ static void a_key_makes_one_submit_of_two(void)
     CHECK_INT(t.answered, 4);
     CHECK_INT(store_last_job(t.s.store), 2);
     CHECK(store_answer(t.s.store, STR("ana"), STR("k1"), &t.s.arena, &body, &e) == 0);
-    CHECK_STR(controlling_text(&t, body), "{\"id\":1,\"count\":1,\"state\":\"queued\"}");
+    CHECK_STR(controlling_text(&t, body),
+              "0000000000000000 {\"id\":1,\"count\":1,\"state\":\"queued\"}"); /* digest, answer */
     CHECK(store_answer(t.s.store, STR("ana"), STR("k2"), &t.s.arena, &body, &e) < 0);
     controlling_end(&t);
 }

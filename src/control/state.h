@@ -30,6 +30,7 @@ struct turn_key {
     char *text;
     uint64_t first;
     size_t n;
+    uint64_t request; /* digest */
 };
 
 /* One round: what was applied since the last commit, and what follows from it. */

@@ -102,8 +102,10 @@ static struct spec *check_all(struct control *c, const struct control_submit *s,
     for (size_t i = 0; i < s->n; i++) {
         spec[i] = s->spec[i];
         if (check_one(c, s, &spec[i], e) < 0) {
-            if (s->n > 1)
+            if (s->n > 1) {
                 err_wrap(e, "job %zu of %zu", i + 1, s->n);
+                err_about(e, "jobs[%zu]%s%s", i, e->field[0] ? "." : "", e->field);
+            }
             return NULL;
         }
         *out_jobs += count_of(&spec[i]);
@@ -111,6 +113,8 @@ static struct spec *check_all(struct control *c, const struct control_submit *s,
     if (*out_jobs <= SUBMIT_MAX)
         return spec;
     err_set(e, ERR_TOO_LARGE, "%zu jobs in one submit; at most %u", *out_jobs, SUBMIT_MAX);
+    err_about(e, "%s", s->n > 1 ? "jobs" : "array");
+    err_hint(e, "submit them in parts");
     return NULL;
 }
 
@@ -176,15 +180,28 @@ static char *key_text(const struct control_submit *s, struct arena *a)
     return arena_printf(a, "%.*s\n%.*s", STR_ARG(s->user), STR_ARG(s->key));
 }
 
-/* The same submit, on its way to the disk: whoever asks again waits for it too. */
-static const struct turn_key *find_key(struct turn *t, const char *text, struct control_done done)
+int control_key_reused(struct str key, struct err *e)
 {
-    for (size_t i = 0; t && i < t->keys; i++)
-        if (strcmp(t->key[i].text, text) == 0) {
-            turn_add_done(t, done);
-            return &t->key[i];
-        }
-    return NULL;
+    err_set(e, ERR_CONFLICT, "header 'Idempotency-Key': '%.*s' was used for another request",
+            (int)MIN(key.n, (size_t)60), key.p);
+    err_about(e, "Idempotency-Key");
+    return err_hint(e, "take a new key for each new submit; the old one is for sending it again");
+}
+
+/* The same submit, on its way to the disk: whoever asks again waits for it too.  1: found. */
+static int find_key(struct turn *t, const char *text, const struct control_submit *s,
+                    struct control_done done, struct turn_key *out, struct err *e)
+{
+    for (size_t i = 0; t && i < t->keys; i++) {
+        if (strcmp(t->key[i].text, text) != 0)
+            continue;
+        if (t->key[i].request != s->request)
+            return control_key_reused(s->key, e);
+        turn_add_done(t, done);
+        *out = t->key[i];
+        return 1;
+    }
+    return 0;
 }
 
 static void put_key(struct control *c, const struct control_submit *s, struct turn_key k)
@@ -192,11 +209,12 @@ static void put_key(struct control *c, const struct control_submit *s, struct tu
     struct turn *t = turn_open(c);
     AUTO(buf_free) struct buf answer = BUF(4u << 20);
     struct json_out w = { .b = &answer };
+    buf_printf(&answer, "%016llx ", (unsigned long long)s->request);
     json_begin(&w, NULL, '{');
     json_put_u64(&w, "id", k.first);
     json_put_u64(&w, "count", k.n);
     json_put_str(&w, "state", str_of(job_state_name(s->spec[0].held ? JOB_HELD : JOB_QUEUED)));
-    if (s->n > 1) {
+    if (s->batch) {
         json_begin(&w, "ids", '[');
         for (size_t i = 0; i < k.n; i++)
             json_put_u64(&w, NULL, k.first + i);
@@ -214,12 +232,15 @@ int control_submit(struct control *c, const struct control_submit *s, struct con
     AUTO(arena_free) struct arena a = { 0 };
     size_t jobs;
     const char *text = s->key.n ? key_text(s, &a) : NULL;
-    const struct turn_key *same = text ? find_key(c->written, text, done) : NULL;
-    if (text && !same)
-        same = find_key(c->open, text, done);
-    if (same) {
-        *out_first = same->first;
-        *out_n = same->n;
+    struct turn_key same;
+    int found = text ? find_key(c->written, text, s, done, &same, e) : 0;
+    if (text && found == 0)
+        found = find_key(c->open, text, s, done, &same, e);
+    if (found < 0)
+        return -1;
+    if (found) {
+        *out_first = same.first;
+        *out_n = same.n;
         return 0;
     }
     struct spec *spec = check_all(c, s, &a, &jobs, e);
@@ -234,7 +255,7 @@ int control_submit(struct control *c, const struct control_submit *s, struct con
             abort();
         }
     if (text)
-        put_key(c, s, (struct turn_key){ xstrdup(text), first, jobs });
+        put_key(c, s, (struct turn_key){ xstrdup(text), first, jobs, s->request });
     turn_done(c, done);
     turn_close_soon(c, true);
     *out_first = first;

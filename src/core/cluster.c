@@ -491,6 +491,7 @@ int cluster_parse_models(const struct cluster *c, struct str list, uint64_t *out
             for (uint32_t i = 0; i < c->models.n && at < sizeof known - 1; i++)
                 at += (size_t)snprintf(known + at, sizeof known - at, "%s%s", i ? ", " : "",
                                        names_get(&c->models, i));
+            err_about(e, "resources.gpu_type");
             return err_hint(e, "known models: %s", known);
         }
         bits |= UINT64_C(1) << m;

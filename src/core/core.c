@@ -162,8 +162,11 @@ static int check_request(const struct request *r, struct err *e)
     }
     if (r->scope >= SCOPE_COUNT || r->layout >= LAYOUT_COUNT)
         return err_set(e, ERR_INVALID, "placement: unknown scope or layout");
-    if (r->layout == LAYOUT_SPREAD && r->scope == SCOPE_NODE && r->replicas > 1)
-        return err_set(e, ERR_INVALID, "placement: replicas cannot be spread and on one machine");
+    if (r->layout == LAYOUT_SPREAD && r->scope == SCOPE_NODE && r->replicas > 1) {
+        err_set(e, ERR_INVALID, "layout: replicas cannot be spread and on one machine");
+        err_about(e, "placement.layout");
+        return err_hint(e, "leave out scope, or layout");
+    }
     return 0;
 }
 
@@ -189,6 +192,7 @@ static int check_limits(const struct core *c, const struct event_submit *s,
     err_set(e, ERR_QUOTA, "the job asks for %.6g %s%s; '%s' may use %.6g at a time",
             (double)a.of[which] / unit, resource_name(which), which == RES_MEM ? " (MiB)" : "", who,
             (double)limit / unit);
+    err_about(e, "resources");
     return err_hint(e, "ask for less, or ask whoever leads '%s' to raise the limit", who);
 }
 
@@ -206,7 +210,8 @@ static int check_submit(const struct core *c, const struct event_submit *s, uint
     uint32_t tenant = shares_tenant(&c->shares, s->tenant);
     if (tenant == NONE) {
         err_set(e, ERR_NOT_FOUND, "tenant: there is no tenant '%.*s'", STR_ARG(s->tenant));
-        return err_hint(e, "see the tenants: nightshift tenants");
+        err_about(e, "tenant");
+        return err_hint(e, "see the tenants: nightshift quota");
     }
     if (check_request(&r, e) < 0 || cluster_parse_models(&c->cluster, s->models, &r.models, e) < 0)
         return -1;

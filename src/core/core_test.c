@@ -85,7 +85,7 @@ static void bad_requests_are_refused_and_change_nothing(void)
     refused_request(&s, r, ERR_INVALID, "job 2: placement: unknown scope or layout");
     r = (struct request){ .replicas = 2, .scope = SCOPE_NODE, .layout = LAYOUT_SPREAD };
     refused_request(&s, r, ERR_INVALID,
-                    "job 2: placement: replicas cannot be spread and on one machine");
+                    "job 2: layout: replicas cannot be spread and on one machine");
     r = (struct request){ .replicas = 1, .gpus = 5 };
     refused_request(&s, r, ERR_INVALID, "job 2: gpus: 5 on one machine; the largest has 4");
     r = (struct request){ .replicas = 3, .gpus = 4 };

@@ -220,23 +220,29 @@ static int why_no_kind(const struct cluster *c, const struct request *r, struct 
         cpu_milli = MAX(cpu_milli, k->cpu_milli);
         mem_mib = MAX(mem_mib, k->mem_mib);
     }
-    const char *of = r->models ? " of the models asked for" : "";
-    if (c->nodes == 0)
+    const char *of = r->models ? " of the models asked for" : "", *about = "resources";
+    if (c->nodes == 0) {
         err_set(e, ERR_INVALID, "there are no machines yet");
-    else if (r->gpus > gpus)
+    } else if (r->gpus > gpus) {
         err_set(e, ERR_INVALID, "gpus: %u on one machine; the largest%s has %u", r->gpus, of, gpus);
-    else if (r->cpu_milli > cpu_milli)
+        about = "resources.gpus";
+    } else if (r->cpu_milli > cpu_milli) {
         err_set(e, ERR_INVALID, "cpus: %.6g on one machine; the largest%s has %.6g",
                 r->cpu_milli / 1e3, of, cpu_milli / 1e3);
-    else if (r->mem_mib > mem_mib)
+        about = "resources.cpus";
+    } else if (r->mem_mib > mem_mib) {
         err_set(e, ERR_INVALID, "mem: %u MiB on one machine; the largest%s has %u MiB", r->mem_mib,
                 of, mem_mib);
-    else if (r->gpu_mem_mib > gpu_mem_mib)
+        about = "resources.mem";
+    } else if (r->gpu_mem_mib > gpu_mem_mib) {
         err_set(e, ERR_INVALID, "gpu_mem: %u MiB on one GPU; the largest%s has %u MiB",
                 r->gpu_mem_mib, of, gpu_mem_mib);
-    else
+        about = "resources.gpu_mem";
+    } else {
         err_set(e, ERR_INVALID,
                 "no single machine has the GPUs, CPUs and memory that a replica asks for");
+    }
+    err_about(e, "%s", about);
     return err_hint(e, "ask for less on each replica, or for more replicas");
 }
 
@@ -254,6 +260,7 @@ int place_check_possible(const struct cluster *c, const struct request *r, struc
         return why_no_kind(c, r, e);
     if (!one) {
         err_set(e, ERR_INVALID, "gpus: no machine has %u linked GPUs", r->gpus);
+        err_about(e, "placement.linked");
         return err_hint(e, "drop 'linked', or ask for fewer GPUs on each replica");
     }
     if (gang_fits_idle(c, r))
@@ -264,5 +271,6 @@ int place_check_possible(const struct cluster *c, const struct request *r, struc
     err_set(e, ERR_INVALID,
             "replicas: %u of %u GPUs, %.3g CPUs each do not fit%s, even with nothing else running",
             r->replicas, r->gpus, r->cpu_milli / 1e3, where);
+    err_about(e, "replicas");
     return err_hint(e, "ask for fewer replicas, or for a wider placement");
 }

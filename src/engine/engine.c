@@ -98,6 +98,7 @@ int engine_check(const struct engine *en, const struct spec *s, struct err *e)
         if (needs[i].needed && !en->caps[needs[i].cap]) {
             err_set(e, ERR_UNAVAILABLE, "field '%s': the %s engine here cannot do it: %s",
                     needs[i].what, en->ops->name, engine_cap_help(needs[i].cap));
+            err_about(e, "%s", needs[i].what);
             return err_hint(e, "see what it can do: nightshift status");
         }
     return 0;

@@ -11,7 +11,8 @@
 
 #define ACCEPTS_PER_TURN 64
 #define ACCEPT_PAUSE_MS 1000
-#define KEEP_ALIVE_S 15 /* silence after which the kernel asks, and between two questions */
+#define FULL_SAY_MS 10000 /* whoever comes and goes at the limit must not fill the log */
+#define KEEP_ALIVE_S 15   /* silence after which the kernel asks, and between two questions */
 #define KEEP_ALIVE_TRIES 3
 
 union address {
@@ -120,10 +121,12 @@ static struct conn *arriving_take(struct http_server *s, int fd)
 
 static void refuse(struct http_server *s, struct conn *c, const struct err *why)
 {
-    if (!s->refusing)
+    int64_t now_ms = server_now_ms();
+    if (s->full_said_ms == 0 || now_ms - s->full_said_ms >= FULL_SAY_MS) {
+        s->full_said_ms = now_ms;
         log_event(s->config.log, LOG_WARN_, "http.full", "peer=%s uid=%u connections=%zu why=%s",
                   c->peer.address, c->peer.uid, s->connections, why->msg);
-    s->refusing = true;
+    }
     conn_refuse_and_cut(c, MHD_HTTP_SERVICE_UNAVAILABLE, why);
     close(c->fd);
     free(c);
@@ -144,7 +147,6 @@ static void admit(struct http_server *s, int fd, const union address *from, sock
         refuse(s, c, &e);
         return;
     }
-    s->refusing = false;
     conn_free(arriving_take(s, fd));
     count(c, +1);
     c->next = s->arriving;

@@ -74,11 +74,12 @@ struct arena *http_arena(struct http_request *rq); /* lives as long as the reque
 void http_add_header(struct http_request *rq, const char *name, const char *value);
 void http_reply(struct http_request *rq, int status, const char *type, struct str body);
 
-/* application/problem+json from the error: code, message, hint, and `field` when not NULL. */
+/* application/problem+json from the error: code, message, hint, and `field`, or the error's own. */
 void http_reply_error(struct http_request *rq, const struct err *err, const char *field);
 
 /* The same under another status, e.g. 401 or 405. */
-void http_reply_status(struct http_request *rq, int status, const struct err *err);
+void http_reply_status(struct http_request *rq, int status, const struct err *err,
+                       const char *field);
 
 /* A reply that goes on (SSE, a log that is followed).  `on_close` runs once, when the client went
  * away or was too slow, and never inside a write; after it, and after http_stream_end, the request

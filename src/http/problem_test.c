@@ -12,8 +12,9 @@ static void it_says_what_and_what_to_do(void)
     err_set(&e, ERR_INVALID, "field 'gpus': 9 is more than %d", 8);
     err_hint(&e, "ask for fewer");
     problem_write(400, &e, "resources.gpus", &out);
-    CHECK_STR(out.p, "{\"status\":400,\"code\":\"invalid\",\"detail\":\"field 'gpus': 9 is more "
-                     "than 8\",\"hint\":\"ask for fewer\",\"field\":\"resources.gpus\"}");
+    CHECK_STR(out.p, "{\"type\":\"about:blank\",\"title\":\"Bad Request\",\"status\":400,"
+                     "\"code\":\"invalid\",\"detail\":\"field 'gpus': 9 is more than 8\","
+                     "\"hint\":\"ask for fewer\",\"field\":\"resources.gpus\"}");
 }
 
 static void what_is_absent_is_left_out(void)
@@ -22,7 +23,8 @@ static void what_is_absent_is_left_out(void)
     struct err e;
     err_set(&e, ERR_NOT_FOUND, "no job 7");
     problem_write(404, &e, NULL, &out);
-    CHECK_STR(out.p, "{\"status\":404,\"code\":\"not_found\",\"detail\":\"no job 7\"}");
+    CHECK_STR(out.p, "{\"type\":\"about:blank\",\"title\":\"Not Found\",\"status\":404,"
+                     "\"code\":\"not_found\",\"detail\":\"no job 7\"}");
 }
 
 static void the_longest_one_fits_and_is_json(void)

@@ -14,7 +14,7 @@ static const struct {
     { "Cache-Control", "no-store" },
 };
 
-static bool is_token(const char *name)
+bool header_is_token(const char *name)
 {
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
                                   "!#$%&'*+-.^_`|~";
@@ -31,7 +31,7 @@ static bool is_field_value(const char *value)
 
 void http_add_header(struct http_request *rq, const char *name, const char *value)
 {
-    if (!is_token(name) || !is_field_value(value)) {
+    if (!header_is_token(name) || !is_field_value(value)) {
         log_event(rq->conn->server->config.log, LOG_ERROR_, "http.bad_header",
                   "path=%s name=%s value=%s", rq->target.path, name, value);
         return;
@@ -125,9 +125,10 @@ void http_reply_error(struct http_request *rq, const struct err *err, const char
         reply_problem(rq, err_info(err->code)->http_status, err, field);
 }
 
-void http_reply_status(struct http_request *rq, int status, const struct err *err)
+void http_reply_status(struct http_request *rq, int status, const struct err *err,
+                       const char *field)
 {
-    reply_problem(rq, status, err, NULL);
+    reply_problem(rq, status, err, field);
 }
 
 void reply_text(int status, const struct err *why, struct buf *out)

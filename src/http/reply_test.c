@@ -117,7 +117,8 @@ static void an_error_is_told_as_a_problem(void)
     const char *all = try_ask(&t, &a, GET_CLOSE);
     CHECK(strncmp(all, "HTTP/1.1 404 Not Found\r\n", 24) == 0);
     CHECK(strstr(all, "Content-Type: application/problem+json\r\n"));
-    CHECK(strstr(all, "\r\n\r\n{\"status\":404,\"code\":\"not_found\",\"detail\":\"no job 7\","
+    CHECK(strstr(all, "\r\n\r\n{\"type\":\"about:blank\",\"title\":\"Not Found\","
+                      "\"status\":404,\"code\":\"not_found\",\"detail\":\"no job 7\","
                       "\"hint\":\"see them all with: nightshift ps\",\"field\":\"job\"}"));
     trial_end(&t);
 }

@@ -1,4 +1,5 @@
 #include <stdio.h>
+#include <strings.h>
 
 #include "base/parse.h"
 #include "http/state.h"
@@ -114,23 +115,66 @@ static int refuse_body(struct http_request *rq, struct err *e)
     return MHD_HTTP_CONTENT_TOO_LARGE;
 }
 
+/* Headers of which two readings would be two requests: whoever stands between us and the client may
+ * have made the other one. */
+struct framing {
+    size_t lengths, codings, hosts;
+    const char *odd; /* a name that is none */
+};
+
+static enum MHD_Result count_header(void *ctx, enum MHD_ValueKind kind, const char *name,
+                                    const char *value)
+{
+    struct framing *f = ctx;
+    (void)kind;
+    (void)value;
+    f->lengths += strcasecmp(name, "Content-Length") == 0;
+    f->codings += strcasecmp(name, "Transfer-Encoding") == 0;
+    f->hosts += strcasecmp(name, "Host") == 0;
+    /* The library appends a folded line to the name of its header: "Content-Length5". */
+    bool folded = (strncasecmp(name, "Content-Length", 14) == 0 && name[14]) ||
+                  (strncasecmp(name, "Transfer-Encoding", 17) == 0 && name[17]);
+    if (folded || !header_is_token(name))
+        f->odd = name;
+    return MHD_YES;
+}
+
+static int check_framing(struct http_request *rq, struct err *e)
+{
+    struct framing f = { 0 };
+    const char *coding = http_header(rq, "Transfer-Encoding");
+    MHD_get_connection_values(rq->conn->mhd, MHD_HEADER_KIND, count_header, &f);
+    if (f.odd)
+        err_set(e, ERR_INVALID, "'%.40s' is not the name of a header", f.odd);
+    else if (f.lengths + f.codings > 1)
+        err_set(e, ERR_INVALID, "a request has one Content-Length or one Transfer-Encoding");
+    else if (f.hosts > 1)
+        err_set(e, ERR_INVALID, "a request has one Host");
+    else if (coding && strcasecmp(coding, "chunked") != 0)
+        err_set(e, ERR_INVALID, "Transfer-Encoding: '%.40s' is not 'chunked'", coding);
+    else
+        return 0;
+    err_hint(e, "the client, or a proxy before this server, is broken");
+    http_add_header(rq, "Connection", "close"); /* where the next request begins is not known */
+    return MHD_HTTP_BAD_REQUEST;
+}
+
 static int check_body_size(struct http_request *rq, struct err *e)
 {
     const char *length = http_header(rq, "Content-Length");
     uint64_t bytes = 0;
-    if (length && http_header(rq, "Transfer-Encoding")) {
-        err_set(e, ERR_INVALID, "a request has a Content-Length or a Transfer-Encoding, not both");
+    if (length && parse_u64(str_of(length), UINT64_MAX, &bytes, e) < 0) {
+        err_wrap(e, "Content-Length");
+        http_add_header(rq, "Connection", "close");
         return MHD_HTTP_BAD_REQUEST;
     }
-    if (length && parse_u64(str_of(length), UINT64_MAX, &bytes, e) < 0)
-        return MHD_HTTP_BAD_REQUEST;
     return bytes > rq->conn->server->config.body_max ? refuse_body(rq, e) : 0;
 }
 
 static int check_head(struct http_request *rq, struct err *e)
 {
     static int (*const checks[])(struct http_request *, struct err *) = {
-        check_rate, check_method, check_line, check_head_size, check_body_size,
+        check_rate, check_method, check_line, check_head_size, check_framing, check_body_size,
     };
     int status = 0;
     for (size_t i = 0; i < ARRAY_LEN(checks) && status == 0; i++)

@@ -220,6 +220,13 @@ static void what_is_no_http_is_turned_away(void)
         /* Two lengths: whoever stands between us and the client may believe the other one. */
         "POST / HTTP/1.1\r\n" CLOSE "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n"
         "0\r\n\r\n",
+        "POST / HTTP/1.1\r\n" CLOSE "Content-Length: 0\r\nContent-Length: 3\r\n\r\nabc",
+        "POST / HTTP/1.1\r\n" CLOSE "Content-Length: 3\r\nContent-Length: 3\r\n\r\nabc",
+        "POST / HTTP/1.1\r\n" CLOSE "Transfer-Encoding: chunked\r\n"
+        "Transfer-Encoding: identity\r\n\r\n0\r\n\r\n",
+        "POST / HTTP/1.1\r\n" CLOSE "Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
+        "POST / HTTP/1.1\r\n" CLOSE "Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n",
+        "GET / HTTP/1.1\r\n" CLOSE "Host: other\r\n\r\n",
     };
     AUTO(arena_free) struct arena a = { 0 };
     struct trial t;

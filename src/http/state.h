@@ -51,7 +51,7 @@ struct http_server {
     struct loop_watch *listen_watch, *listen_again;
 
     size_t connections, per_peer_max;
-    bool refusing;         /* the last caller found no room: say so once */
+    int64_t full_said_ms;  /* when the log heard of a caller that found no room; 0: never */
     struct map by_peer;    /* peer_key to number of connections */
     struct conn *arriving; /* accepted, and not yet begun by the library */
     struct conn *receiving, *receiving_last;
@@ -137,6 +137,7 @@ enum MHD_Result request_step(struct http_request *rq, struct str upload);
 void request_resume(struct http_request *rq);
 
 /* reply.c */
+bool header_is_token(const char *name);
 bool reply_may_begin(struct http_request *rq); /* false when it has one already */
 void reply_type(struct http_request *rq,
                 const char *type); /* unless the handler gave it; NULL ok */

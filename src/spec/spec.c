@@ -38,7 +38,7 @@ static const struct spec_field fields[] = {
       "memory of each replica; by default in step with its CPUs or GPUs", "16Gi" },
     { "resources", "scratch", VALUE_SIZE, AT(scratch_mib), 0,
       "private disk space in /tmp, gone at the end", "10Gi" },
-    { NULL, "replicas", VALUE_COUNT, AT(request.replicas), REPLICAS_MAX,
+    { NULL, "replicas", VALUE_POSITIVE, AT(request.replicas), REPLICAS_MAX,
       "how many equal processes start together", "4" },
     { "placement", "scope", VALUE_SCOPE, AT(request.scope), 0,
       "how close together the replicas must be", "node" },
@@ -99,16 +99,10 @@ static int check_keys(const struct json *obj, const char *section, struct arena 
         keys[n++] = sections[i];
     if (json_only(obj, keys, n, e) == 0)
         return 0;
-    for (struct json_member m = { 0 }; json_next_member(obj, &m);) {
-        size_t k = 0;
-        while (k < n && !str_is(m.key, keys[k]))
-            k++;
-        if (k < n)
-            continue;
+    struct str odd = json_odd_key(obj, keys, n);
+    if (odd.p)
         *out_field = arena_printf(a, "%s%s%.*s", section ? section : "", section ? "." : "",
-                                  (int)MIN(m.key.n, (size_t)NAME_MAX_BYTES), m.key.p);
-        break;
-    }
+                                  (int)MIN(odd.n, (size_t)NAME_MAX_BYTES), odd.p);
     return -1;
 }
 
@@ -124,8 +118,11 @@ static int read_section(const struct json *obj, const char *section, struct aren
         if (!v || json_is_null(v))
             continue;
         *out_field = section ? arena_printf(a, "%s.%s", section, f->key) : f->key;
-        if (value_read(f, v, a, into, e) < 0)
+        if (value_read(f, v, a, into, e) < 0) {
+            if (!e->hint[0])
+                err_hint(e, "e.g. %s: %s", f->key, f->example);
             return err_wrap(e, "field '%s'", *out_field);
+        }
     }
     *out_field = NULL;
     return 0;
@@ -141,8 +138,12 @@ static int check_whole(const struct spec *s, const char **out_field, struct err 
         return err_hint(e, "give a list, e.g. \"command\": [\"python\", \"train.py\"]");
     }
     *out_field = "resources.gpu_share";
-    if (r->gpus && r->gpu_milli)
-        return err_set(e, ERR_INVALID, "fields 'gpus' and 'gpu_share' exclude each other");
+    if (r->gpus && r->gpu_milli) {
+        err_set(e, ERR_INVALID,
+                "fields 'resources.gpus' and 'resources.gpu_share' exclude each "
+                "other");
+        return err_hint(e, "leave one of them out");
+    }
     *out_field = "resources.gpu_mem";
     if (r->gpus && r->gpu_mem_mib) {
         err_set(e, ERR_INVALID, "field 'resources.gpu_mem' is for a share of one GPU");
@@ -153,12 +154,11 @@ static int check_whole(const struct spec *s, const char **out_field, struct err 
         err_set(e, ERR_INVALID, "field 'resources.gpu_type' names GPUs, but none are asked for");
         return err_hint(e, "add \"gpus\": 1");
     }
-    *out_field = "replicas";
-    if (r->replicas == 0)
-        return err_set(e, ERR_INVALID, "field 'replicas' must be at least 1");
     *out_field = "tty";
-    if (s->tty && r->replicas > 1)
-        return err_set(e, ERR_INVALID, "field 'tty': a job with a terminal has one replica");
+    if (s->tty && r->replicas > 1) {
+        err_set(e, ERR_INVALID, "field 'tty': a job with a terminal has one replica");
+        return err_hint(e, "leave out tty, or replicas");
+    }
     *out_field = NULL;
     return 0;
 }
@@ -225,6 +225,15 @@ bool spec_field(size_t i, struct spec_field_info *out)
     return true;
 }
 
+/* Null is as if it was not there, as an empty field of a YAML file. */
+static void put_object_or_null(struct json_out *w)
+{
+    json_begin(w, "type", '[');
+    json_put_str(w, NULL, STR("object"));
+    json_put_str(w, NULL, STR("null"));
+    json_end(w, ']');
+}
+
 void spec_print_schema(struct json_out *w, const char *key)
 {
     json_begin(w, key, '{');
@@ -237,7 +246,7 @@ void spec_print_schema(struct json_out *w, const char *key)
     for (size_t k = 0; k < ARRAY_LEN(sections); k++) {
         if (sections[k]) {
             json_begin(w, sections[k], '{');
-            json_put_str(w, "type", STR("object"));
+            put_object_or_null(w);
             json_put_bool(w, "additionalProperties", false);
             json_begin(w, "properties", '{');
         }

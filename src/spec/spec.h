@@ -84,7 +84,8 @@ struct spec_field_info {
     const char *section, *key, *help, *example; /* section NULL: at the top */
 };
 bool spec_field(size_t i, struct spec_field_info *out);
-void spec_print_schema(struct json_out *w, const char *key); /* JSON schema, for OpenAPI */
-void spec_print_reference(struct buf *out);                  /* Markdown */
+void spec_print_schema(struct json_out *w, const char *key);  /* JSON schema, for OpenAPI */
+void spec_print_signals(struct json_out *w, const char *key); /* schema: their names */
+void spec_print_reference(struct buf *out);                   /* Markdown */
 
 #endif

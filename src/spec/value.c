@@ -118,14 +118,9 @@ static int read_gpus(const struct json *v, uint64_t max, struct request *r, stru
 static int read_share(const struct json *v, uint16_t *out, struct err *e)
 {
     double n;
-    if (json_as_f64(v, 0, 1, &n, e) < 0)
-        return -1;
-    uint64_t milli = (uint64_t)(n * 1000 + 0.5);
-    if (milli >= GPU_MILLI || milli == 0) {
-        err_set(e, ERR_INVALID, "must be above 0 and below 1");
+    if (json_as_f64(v, 1e-3, 0.999, &n, e) < 0)
         return err_hint(e, "ask for \"gpus\": 1 to have a whole one");
-    }
-    *out = (uint16_t)milli;
+    *out = (uint16_t)(n * 1000 + 0.5);
     return 0;
 }
 
@@ -137,8 +132,8 @@ static int read_cpus(const struct json *v, uint32_t *out, struct err *e)
     if (json_is_string(v)) {
         if (json_as_str(v, 64, &s, e) < 0 || parse_milli(s, CPU_MILLI_MAX, &milli, e) < 0)
             return -1;
-    } else if (json_as_f64(v, 0, CPU_MILLI_MAX / 1e3, &n, e) < 0) {
-        return -1;
+    } else if (json_as_f64(v, 1e-3, CPU_MILLI_MAX / 1e3, &n, e) < 0) {
+        return err_hint(e, "write it like 4, 0.5 or \"500m\"");
     } else {
         milli = (uint64_t)(n * 1000 + 0.5);
     }
@@ -186,11 +181,14 @@ static int read_duration(const struct json *v, int64_t *out, struct err *e)
     return 0;
 }
 
-static int read_count(const struct json *v, uint64_t max, uint32_t *out, struct err *e)
+static int read_count(const struct json *v, const struct spec_field *f, uint32_t *out,
+                      struct err *e)
 {
     uint64_t n;
-    if (json_as_u64(v, max, &n, e) < 0)
+    if (json_as_u64(v, f->max, &n, e) < 0)
         return -1;
+    if (n == 0 && f->kind == VALUE_POSITIVE)
+        return err_set(e, ERR_INVALID, "must be at least 1");
     *out = (uint32_t)n;
     return 0;
 }
@@ -366,11 +364,11 @@ static int read_volume(const struct json *v, struct arena *a, struct spec_volume
             return -1;
         return 0;
     }
-    if (text_of(v, 8192, a, &t, e) < 0)
+    if (read_name(v, 8192, a, &t, e) < 0)
         return -1;
     str_cut(t, ':', &out->from, &rest);
     str_cut(rest, ':', &out->to, &rest);
-    if (str_is(out->to, "ro") && rest.n == 0) {
+    if ((str_is(out->to, "ro") || str_is(out->to, "rw")) && rest.n == 0) {
         rest = out->to;
         out->to = out->from;
     }
@@ -457,7 +455,8 @@ int value_read(const struct spec_field *f, const struct json *v, struct arena *a
     switch (f->kind) {
     case VALUE_NAME: return read_name(v, f->max, a, at, e);
     case VALUE_PATH: return read_path(v, f->max, a, at, e);
-    case VALUE_COUNT: return read_count(v, f->max, at, e);
+    case VALUE_COUNT:
+    case VALUE_POSITIVE: return read_count(v, f, at, e);
     case VALUE_GPUS: return read_gpus(v, f->max, &into->request, e);
     case VALUE_SHARE: return read_share(v, at, e);
     case VALUE_CPUS: return read_cpus(v, at, e);
@@ -540,7 +539,8 @@ static void write_scalar(const struct spec_field *f, const void *at, const void 
             json_put_str(w, f->key, str_of(value_word(f->kind, word)));
     } else if (f->kind == VALUE_SIGNAL && word != usual && signal_word((int)word)) {
         json_put_str(w, f->key, str_of(signal_word((int)word)));
-    } else if ((f->kind == VALUE_COUNT || f->kind == VALUE_SIGNAL) && word != usual) {
+    } else if ((f->kind == VALUE_COUNT || f->kind == VALUE_POSITIVE || f->kind == VALUE_SIGNAL) &&
+               word != usual) {
         json_put_u64(w, f->key, word);
     } else if (f->kind == VALUE_CPUS && word != usual) {
         json_put_f64(w, f->key, word / 1e3, 3);
@@ -576,6 +576,7 @@ void value_write(const struct spec_field *f, const struct spec *s, const struct 
             json_put_bool(w, f->key, true);
         return;
     case VALUE_COUNT:
+    case VALUE_POSITIVE:
     case VALUE_CPUS:
     case VALUE_SIZE:
     case VALUE_PRIORITY:
@@ -593,6 +594,19 @@ void value_write(const struct spec_field *f, const struct spec *s, const struct 
     abort();
 }
 
+static void put_filled(const char *schema, const struct spec_field *f, struct buf *out)
+{
+    for (const char *p = schema; *p; p++) {
+        if (strncmp(p, "%max", 4) != 0) {
+            buf_addc(out, *p);
+            continue;
+        }
+        buf_printf(out, "%llu", (unsigned long long)f->max);
+        p += 3;
+    }
+}
+
+/* Null is as if the field was not there; a job must have its command. */
 void value_schema(const struct spec_field *f, struct json_out *w)
 {
     static const char *const schemas[] = {
@@ -601,26 +615,33 @@ void value_schema(const struct spec_field *f, struct json_out *w)
 #undef X
     };
     AUTO(buf_free) struct buf b = BUF(4096);
-    struct json_out part = { .b = &b };
+    bool words = value_word(f->kind, 0), needed = f->kind == VALUE_COMMAND;
     json_begin(w, f->key, '{');
     json_put_str(w, "description", str_of(f->help));
-    if (value_word(f->kind, 0)) {
-        json_begin(w, "enum", '[');
-        for (size_t i = 0; value_word(f->kind, i); i++)
-            json_put_str(w, NULL, str_of(value_word(f->kind, i)));
-        json_end(w, ']');
-    } else {
-        /* Each schema is an object; its inside goes beside the description. */
-        const char *percent = strstr(schemas[f->kind], "%llu");
-        struct str head = { schemas[f->kind] + 1, 0 };
-        head.n = percent ? (size_t)(percent - head.p) : strlen(head.p) - 1;
-        buf_add(part.b, head);
-        if (percent) {
-            buf_printf(part.b, "%llu", (unsigned long long)f->max);
-            buf_add(part.b, (struct str){ percent + 4, strlen(percent + 4) - 1 });
-        }
-        buf_addc(w->b, ',');
-        buf_add(w->b, buf_str(&b));
+    json_begin(w, words ? "enum" : needed ? "allOf" : "anyOf", '[');
+    for (size_t i = 0; words && value_word(f->kind, i); i++)
+        json_put_str(w, NULL, str_of(value_word(f->kind, i)));
+    put_filled(schemas[f->kind], f, &b);
+    if (!words)
+        json_put_raw(w, NULL, buf_str(&b));
+    if (words)
+        json_put_null(w, NULL);
+    else if (!needed)
+        json_put_raw(w, NULL, STR("{\"type\":\"null\"}"));
+    json_end(w, ']');
+    json_end(w, '}');
+}
+
+void spec_print_signals(struct json_out *w, const char *key)
+{
+    json_begin(w, key, '{');
+    json_begin(w, "enum", '[');
+    for (size_t i = 0; i < ARRAY_LEN(signals); i++) {
+        char full[16];
+        snprintf(full, sizeof full, "SIG%s", signals[i].name);
+        json_put_str(w, NULL, str_of(signals[i].name));
+        json_put_str(w, NULL, str_of(full));
     }
+    json_end(w, ']');
     json_end(w, '}');
 }

@@ -4,41 +4,63 @@
 
 #include "spec/spec.h"
 
-/* id, JSON schema of the value */
-#define NO_CONTROL "\"pattern\":\"^[^\\\\u0000-\\\\u001f\\\\u007f]*$\""
+/* Pieces of patterns.  CONTROL: no control character; PART: a piece of a path that is not "..". */
+#define CONTROL "\\\\u0000-\\\\u001f\\\\u007f"
+#define PART(no)                                                                                   \
+    "(/(\\\\.|\\\\.\\\\.[^/" no CONTROL "]+|\\\\.?[^/." no CONTROL "][^/" no CONTROL "]*)?)+"
 #define NO_NUL "\"pattern\":\"^[^\\\\u0000]*$\""
+#define FRACTION "(\\\\.[0-9]{1,3})?"
+#define CLOCK ":[0-5]?[0-9](:[0-5]?[0-9])?"
+
+/* id, JSON schema of the value; %max is the field's.  A pattern gives the ways to write it
+ * that are also in range, as far as a pattern can count. */
 #define VALUE_KINDS(X)                                                                             \
-    X(NAME, "{\"type\":\"string\"," NO_CONTROL ",\"maxLength\":%llu}")                             \
-    X(PATH, "{\"type\":\"string\",\"pattern\":\"^(/([^/.\\\\u0000-\\\\u001f\\\\u007f]"             \
-            "[^/\\\\u0000-\\\\u001f\\\\u007f]*)?)+$\",\"maxLength\":%llu}")                        \
-    X(COUNT, "{\"type\":\"integer\",\"minimum\":0,\"maximum\":%llu}")                              \
-    X(GPUS, "{\"type\":\"number\",\"minimum\":0,\"maximum\":%llu}")                                \
+    X(NAME, "{\"type\":\"string\",\"pattern\":\"^[^" CONTROL "]*$\",\"maxLength\":%max}")          \
+    X(PATH, "{\"type\":\"string\",\"pattern\":\"^" PART("") "$\",\"maxLength\":%max}")             \
+    X(COUNT, "{\"type\":\"integer\",\"minimum\":0,\"maximum\":%max}")                              \
+    X(POSITIVE, "{\"type\":\"integer\",\"minimum\":1,\"maximum\":%max}")                           \
+    X(GPUS, "{\"anyOf\":[{\"type\":\"integer\",\"minimum\":0,\"maximum\":%max},"                   \
+            "{\"type\":\"number\",\"exclusiveMinimum\":0,\"exclusiveMaximum\":1}]}")               \
     X(SHARE, "{\"type\":\"number\",\"minimum\":0.001,\"maximum\":0.999}")                          \
-    X(CPUS, "{\"oneOf\":[{\"type\":\"number\",\"minimum\":0.001,\"maximum\":4096},"                \
-            "{\"type\":\"string\",\"pattern\":\"^[1-9][0-9]{0,2}m?$\"}]}")                         \
-    X(SIZE, "{\"oneOf\":[{\"type\":\"integer\",\"minimum\":1048576,\"maximum\":70368744177664},"   \
-            "{\"type\":\"string\",\"pattern\":\"^[1-9][0-9]{0,3}[MG]i?$\"}]}")                     \
-    X(DURATION, "{\"oneOf\":[{\"type\":\"integer\",\"minimum\":0,\"maximum\":316224000},"          \
-                "{\"type\":\"string\",\"pattern\":\"^[0-9]{1,3}[smhd]$\"}]}")                      \
+    X(CPUS, "{\"anyOf\":[{\"type\":\"number\",\"minimum\":0.001,\"maximum\":4096},"                \
+            "{\"type\":\"string\",\"pattern\":\"^([1-9][0-9]{0,2}" FRACTION                        \
+            "|0\\\\.(00[1-9]|0[1-9][0-9]?|[1-9][0-9]{0,2})|[1-9][0-9]{0,5}m)$\"}]}")               \
+    X(SIZE, "{\"anyOf\":[{\"type\":\"integer\",\"minimum\":1048576,\"maximum\":70368744177664},"   \
+            "{\"type\":\"string\",\"pattern\":\"^([1-9][0-9]{0,6}" FRACTION                        \
+            "Mi|[1-9][0-9]{0,3}" FRACTION "Gi?|[1-9][0-9]{1,6}" FRACTION                           \
+            "M|([1-9]|[1-5][0-9])" FRACTION "Ti?|[1-9][0-9]{4,9}Ki?|[1-9][0-9]{7,12})$\"}]}")      \
+    X(DURATION,                                                                                    \
+      "{\"anyOf\":[{\"type\":\"integer\",\"minimum\":0,\"maximum\":316224000},"                    \
+      "{\"type\":\"string\",\"minLength\":1,\"pattern\":\"^([0-9]{1,8}|"                           \
+      "([0-9]{1,2}w)?([0-9]{1,3}d)?([0-9]{1,4}h)?([0-9]{1,5}m)?([0-9]{1,7}s)?"                     \
+      "([0-9]{1,9}ms)?|[0-9]{1,3}" CLOCK "|[0-9]{1,3}-([01]?[0-9]|2[0-3])" CLOCK ")$\"}]}")        \
     X(BOOL, "{\"type\":\"boolean\"}")                                                              \
     X(PRIORITY, "")                                                                                \
     X(SCOPE, "")                                                                                   \
     X(LAYOUT, "")                                                                                  \
     X(FREEZE, "")                                                                                  \
     X(NETWORK, "")                                                                                 \
-    X(SIGNAL, "{\"oneOf\":[{\"type\":\"integer\",\"minimum\":1,\"maximum\":64},"                   \
-              "{\"type\":\"string\",\"enum\":[\"HUP\",\"INT\",\"QUIT\",\"USR1\",\"USR2\","         \
-              "\"TERM\",\"CONT\"]}]}")                                                             \
+    X(SIGNAL, "{\"anyOf\":[{\"type\":\"integer\",\"minimum\":1,\"maximum\":64},"                   \
+              "{\"$ref\":\"#/components/schemas/SignalName\"}]}")                                  \
     X(COMMAND, "{\"oneOf\":[{\"type\":\"array\",\"items\":{\"type\":\"string\"," NO_NUL "},"       \
                "\"prefixItems\":[{\"type\":\"string\"," NO_NUL ",\"minLength\":1}],"               \
-               "\"minItems\":1,\"maxItems\":%llu},"                                                \
+               "\"minItems\":1,\"maxItems\":%max},"                                                \
                "{\"type\":\"string\",\"minLength\":1," NO_NUL "}]}")                               \
     X(ENV, "{\"type\":\"object\",\"propertyNames\":{\"pattern\":\"^[A-Za-z_][A-Za-z0-9_]*$\","     \
            "\"maxLength\":256},\"additionalProperties\":{\"oneOf\":[{\"type\":\"string\"," NO_NUL  \
-           "},{\"type\":[\"number\",\"boolean\"]}]},\"maxProperties\":%llu}")                      \
-    X(VOLUMES, "{\"type\":\"array\",\"items\":{\"type\":\"string\","                               \
-               "\"pattern\":\"^/[a-z0-9/]*:/[a-z0-9/]*(:ro|:rw)?$\"},\"maxItems\":%llu}")          \
-    X(ARRAY, "{\"type\":\"string\",\"pattern\":\"^[0-9]{1,3}-[1-9][0-9]{3}$\"}")
+           "},{\"type\":[\"number\",\"boolean\"]}]},\"maxProperties\":%max}")                      \
+    X(VOLUMES, "{\"type\":\"array\",\"maxItems\":%max,\"items\":{\"oneOf\":["                      \
+               "{\"type\":\"string\",\"pattern\":\"^" PART(":") "(:" PART(                         \
+                   ":") ")?(:r[ow])?$\","                                                          \
+                        "\"maxLength\":8192},{\"type\":\"object\",\"required\":[\"from\"],"        \
+                        "\"additionalProperties\":false,\"properties\":{"                          \
+                        "\"from\":{\"type\":\"string\",\"pattern\":\"^" PART(                      \
+                            "") "$\",\"maxLength\":4095},"                                         \
+                                "\"to\":{\"type\":\"string\",\"pattern\":\"^" PART(                \
+                                    "") "$\",\"maxLength\":4095},"                                 \
+                                        "\"ro\":{\"type\":\"boolean\"}}}]}}")                      \
+    X(ARRAY, "{\"type\":\"string\",\"pattern\":"                                                   \
+             "\"^[0-9]{1,5}(-[0-9]{1,5})?(:[1-9][0-9]{0,4})?$\"}")
 enum value_kind {
 #define X(id, schema) VALUE_##id,
     VALUE_KINDS(X)

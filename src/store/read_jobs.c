@@ -73,8 +73,10 @@ int store_job_get(struct store *s, const struct store_scope *who, uint64_t id, s
     int got = read_job(held, id, a, &j, e);
     if (got < 0)
         return -1;
-    if (got == 0 || !scope_sees(who, j.fixed.tenant)) /* the same words for both */
-        return err_set(e, ERR_NOT_FOUND, "there is no job %llu", (unsigned long long)id);
+    if (got == 0 || !scope_sees(who, j.fixed.tenant)) { /* the same words for both */
+        err_set(e, ERR_NOT_FOUND, "there is no job %llu", (unsigned long long)id);
+        return err_hint(e, "see those there are: nightshift ps --all");
+    }
     if (read_spec(held, id, a, &j.fixed.spec, e) < 0)
         return -1;
     *out = j;

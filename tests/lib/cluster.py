@@ -116,7 +116,7 @@ class UnixConnection(http.client.HTTPConnection):
 
 
 class Cluster:
-    def __init__(self, options=(), state_bytes=0):
+    def __init__(self, options=(), state_bytes=0, listen="none", size=("--simulate-gpus", "4", "--cpus", "64")):
         """Names and addresses come from our pid: two clusters at once do not meet."""
         self.folder = tempfile.mkdtemp(prefix="ns.", dir="/tmp")
         os.chmod(self.folder, 0o755)
@@ -125,7 +125,7 @@ class Cluster:
         self.log_path = f"{self.folder}/log"
         self.cgroup = f"ns-test-{os.getpid()}"
         self.bridge = f"nt{os.getpid() % 100000}x"
-        self.options = ["--simulate-gpus", "4", "--cpus", "64", "--listen", "none", "--cgroup", self.cgroup,
+        self.options = [*size, "--listen", listen, "--cgroup", self.cgroup,
                         "--net-prefix", self.bridge, "--net-range", f"10.{150 + os.getpid() % 100}.0.0/16", *options]
         self.daemon = None
         self.has_tmpfs = state_bytes > 0
@@ -211,6 +211,11 @@ class Cluster:
                 raise AssertionError(f"nightshiftd ended with {self.daemon.returncode}:\n{self.log_tail()}")
             return self.is_ready()
         wait_for("the cluster to be ready", ready_or_dead)
+
+    def port(self):
+        """Of the daemon that runs now, when it was told to choose one."""
+        with open(self.log_path, encoding="utf-8", errors="replace") as f:
+            return int([line for line in f if " listening " in line][-1].split("port=")[1].split()[0])
 
     def log_tail(self, lines=25):
         with open(self.log_path, encoding="utf-8", errors="replace") as f:

@@ -424,7 +424,7 @@ def stream_lines(c, path):
 @case("what is wrong is refused with a problem that names the field")
 def _(c):
     good = {"command": ["true"]}
-    for body, field in ((b"{", None), (b"[]", None), (b'{"command":["true"],"command":["false"]}', None),
+    for body, field in ((b"{", None), (b"[]", None), (b'{"command":["true"],"command":["false"]}', "command"),
                         (b"\xff\xfe", None), ({}, "command"), ({"command": []}, "command"),
                         ({**good, "colour": 1}, "colour"), ({**good, "resources": {"gpus": -1}}, "resources.gpus"),
                         ({**good, "resources": {"gpus": "many"}}, "resources.gpus"),

@@ -1,0 +1,36 @@
+/* Any bytes as the settings file: keys, tenants, profiles, admins and policy are read or refused in
+ * one line. */
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "daemon/site.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void must(bool truth)
+{
+    if (!truth)
+        abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char path[64], program[] = "nightshiftd", option[] = "--config";
+    char *argv[] = { program, option, path, NULL };
+    struct config c = { 0 };
+    struct site s = { 0 };
+    struct err e = { 0 };
+    int fd = memfd_create("settings", MFD_CLOEXEC);
+    must(fd >= 0 && write(fd, data, size) == (ssize_t)size);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    struct auth *auth = auth_new();
+    if (config_read(&c, 3, argv, &e) < 0 || site_read(&c, auth, &s, &e) < 0)
+        must(e.code != ERR_NONE && e.msg[0] && !strchr(e.msg, '\n'));
+    else
+        must(s.tenants > 0);
+    auth_free(auth);
+    config_clear(&c);
+    close(fd);
+    return 0;
+}

@@ -1,0 +1,72 @@
+"""schemathesis_hooks - what the API's schema cannot say, in one place.
+
+Loaded by schemathesis itself (SCHEMATHESIS_HOOKS).  A request that is right by the schema must be taken
+(positive_data_acceptance); where that depends on more than the schema can count or know, the request is
+mended before it is sent.  Requests that are meant to be wrong go out as they are.
+"""
+import re
+
+import schemathesis
+
+YES = ("true", "yes", "on", "1", "", True, 1)
+ARRAY = re.compile(r"^(\d+)(?:-(\d+))?(?::(\d+))?$")
+
+
+def total_bytes(spec):
+    """A pattern counts characters, the server bytes: what is longer than its bound in UTF-8 is cut."""
+    for section in (spec, spec.get("resources") or {}):
+        for key, most in (("name", 253), ("workdir", 4095), ("cwd", 4095), ("image", 1024)):
+            value = section.get(key)
+            if isinstance(value, str) and len(value.encode()) > most:
+                section[key] = None
+
+
+def known_names(spec):
+    """Which tenants, profiles and GPU models there are, the site says and not the schema."""
+    spec.pop("tenant", None)
+    spec.pop("profile", None)
+    if spec.get("resources"):
+        spec["resources"].pop("gpu_type", None)
+
+
+def rising_arrays(spec):
+    """That a range goes up is beyond a pattern; that it stays small is for this test's time."""
+    found = ARRAY.match(spec.get("array") or "")
+    if found and (int(found[2] or found[1]) < int(found[1]) or int(found[2] or found[1]) - int(found[1]) > 20):
+        spec["array"] = f"{found[1]}-{int(found[1]) + 3}"
+
+
+def one_way_to_ask_for_gpus(spec):
+    """gpus, gpu_share and gpu_mem: each is right alone, some exclude each other."""
+    wanted = spec.get("resources") or {}
+    if wanted.get("gpus"):
+        wanted.pop("gpu_share", None)
+        if wanted["gpus"] >= 0.9995:
+            wanted.pop("gpu_mem", None)
+
+
+def fits_the_site(spec):
+    """How many replicas there is room for, the machines say and not the schema.  One of any size fits here."""
+    if spec.get("replicas"):
+        spec["replicas"] = 1 if spec.get("resources") or spec.get("placement") else min(spec["replicas"], 4)
+
+
+def one_terminal(spec):
+    """A job with a terminal has one replica."""
+    if spec.get("tty"):
+        spec["replicas"] = 1
+
+
+RULES = (total_bytes, known_names, rising_arrays, one_way_to_ask_for_gpus, fits_the_site, one_terminal)
+
+
+@schemathesis.hook
+def before_call(_context, case, _kwargs):
+    if isinstance(case.query, dict) and case.query.get("follow") in YES:
+        case.query["follow"] = "false"  # it would wait for the end of a job that waits itself
+    if case.meta is None or not case.meta.generation.mode.is_positive:
+        return
+    if case.operation.path in ("/v1/jobs", "/v1/jobs/check") and isinstance(case.body, dict):
+        for spec in case.body.get("jobs") or [case.body]:
+            for rule in RULES:
+                rule(spec)
