@@ -90,11 +90,13 @@ static const struct usage_file {
       offsetof(struct cgroup_usage, mem_peak_mib) },
     { CGROUPS_V1, C_MEMORY, "memory.oom_control", "oom_kill", 1,
       offsetof(struct cgroup_usage, oom_kills) },
+    { CGROUPS_V1, C_PIDS, "pids.events", "max", 1, offsetof(struct cgroup_usage, refused_forks) },
     { CGROUPS_V2, C_CPU, "cpu.stat", "usage_usec", 1000, offsetof(struct cgroup_usage, cpu_ms) },
     { CGROUPS_V2, C_MEMORY, "memory.peak", NULL, 1u << 20,
       offsetof(struct cgroup_usage, mem_peak_mib) },
     { CGROUPS_V2, C_MEMORY, "memory.events", "oom_kill", 1,
       offsetof(struct cgroup_usage, oom_kills) },
+    { CGROUPS_V2, C_PIDS, "pids.events", "max", 1, offsetof(struct cgroup_usage, refused_forks) },
 };
 
 /* Character devices every task may use: null zero full random urandom, tty and terminals. */

@@ -113,11 +113,13 @@ static void decide(struct task *t, const struct task_status *st, struct task_res
         r->signal = SIGKILL;
     bool well = r->code == 0 && r->signal == 0;
     bool full = !well && t->env->scratch && scratch_full(t->env->scratch, t->name);
-    r->why = t->notes.stopping    ? t->notes.why
-           : u.oom_kills && !well ? END_MEMORY
-           : !known               ? END_LOST
-           : full                 ? END_DISK
-                                  : END_EXITED;
+    r->why = t->notes.stopping        ? t->notes.why
+           : u.oom_kills && !well     ? END_MEMORY
+           : !known                   ? END_LOST
+           : full                     ? END_DISK
+           : u.refused_forks && !well ? END_PROCESSES
+                                      : END_EXITED;
+    r->limit = r->why == END_PROCESSES && t->start ? t->start->pids_max : 0;
 }
 
 static void tell_end(struct task *t)
