@@ -90,7 +90,11 @@ static void read_reason(struct task *t, struct err *e)
     struct str all = str_trim(buf_str(&text)), line, last = { 0 };
     while (str_next_line(&all, &line))
         last = str_trim(line).n ? str_trim(line) : last;
-    if (last.n)
+    /* Through a link of the user's it may be there outside and not inside; trying again is no use. */
+    if (t->start && last.n > 6 && memcmp(last.p, "chdir ", 6) == 0)
+        err_set(e, ERR_NOT_FOUND, "the working folder '%s' is not there inside the job",
+                t->start->workdir);
+    else if (last.n)
         err_set(e, ERR_UNAVAILABLE, "the job could not be started: %.*s",
                 (int)MIN(last.n, (size_t)250), last.p);
     else

@@ -163,7 +163,7 @@ static int bind_all(const struct spawn_want *w, uint32_t *at)
         *at = i;
         if (act_as(w->uid, w->gid, w->groups, w->n_groups) < 0)
             return -1;
-        int fd = open(w->bind[i].from, O_PATH | O_CLOEXEC);
+        int fd = open(w->bind[i].from, O_PATH | O_DIRECTORY | O_CLOEXEC);
         int cause = errno;
         if (act_as(0, 0, NULL, 0) < 0)
             return -1;
@@ -172,7 +172,7 @@ static int bind_all(const struct spawn_want *w, uint32_t *at)
             errno = EPERM;
             return -1;
         }
-        if (fd < 0 || make_point(fd, w->bind[i].onto) < 0)
+        if (fd < 0 || (mkdir(w->bind[i].onto, 0700) < 0 && errno != EEXIST))
             return -1;
         fd_path(fd, from);
         if (mount(from, w->bind[i].onto, NULL, MS_BIND | MS_REC, NULL) < 0)

@@ -20,8 +20,8 @@
 #define SPAWN_BINDS_MAX 66
 
 struct spawn_bind {
-    const char *from; /* opened as the user */
-    const char *onto; /* ours; made, as a folder or a file */
+    const char *from; /* a folder, opened as the user */
+    const char *onto; /* ours, made */
 };
 
 struct spawn_want {
