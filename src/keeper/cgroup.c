@@ -13,6 +13,7 @@
 
 #include "base/parse.h"
 #include "sys/file.h"
+#include "sys/weak.h"
 
 #define PATH_BYTES 512
 #define SMALL_FILE 4096
@@ -270,7 +271,8 @@ static int set_limits(const struct cgroups *c, const char *name, const struct cg
     char path[PATH_BYTES], text[64];
     for (size_t i = 0; i < ARRAY_LEN(limit_files); i++) {
         const struct limit_file *f = &limit_files[i];
-        if (f->kind != c->kind || !c->has[f->controller] || !limit_text(f->form, l, text))
+        if (f->kind != c->kind || !c->has[f->controller] || !limit_text(f->form, l, text) ||
+            weak_here(controllers[f->controller].v1))
             continue;
         group_path(c, f->controller, name, f->file, path);
         if (write_text(path, text) < 0 && !(f->optional && errno == ENOENT))
@@ -283,7 +285,7 @@ static int set_devices(const struct cgroups *c, const char *name, const struct c
                        struct err *e)
 {
     char allow[PATH_BYTES], deny[PATH_BYTES], text[64];
-    if (c->kind != CGROUPS_V1 || !c->has[C_DEVICES])
+    if (c->kind != CGROUPS_V1 || !c->has[C_DEVICES] || weak_here("devices"))
         return 0;
     group_path(c, C_DEVICES, name, "devices.allow", allow);
     if (write_text(group_path(c, C_DEVICES, name, "devices.deny", deny), "a") < 0)

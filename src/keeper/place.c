@@ -8,6 +8,7 @@
 #include "keeper/bundle.h"
 #include "sys/failpoint.h"
 #include "sys/file.h"
+#include "sys/weak.h"
 
 #define ETC_FILE_MAX (256u << 10)
 #define PROCESSES_OF_OURS 4 /* crun, its helper and nightshift-init count too */
@@ -199,7 +200,8 @@ static int make_scratch(struct task *t, struct err *e)
     if (!t->env->scratch)
         return 0;
     struct scratch_want want = { .task = t->name,
-                                 .mib = s->scratch_mib ? s->scratch_mib : 1024,
+                                 .mib = weak_or("scratch_size",
+                                                s->scratch_mib ? s->scratch_mib : 1024, 250),
                                  .uid = s->user.uid,
                                  .gid = s->user.gid };
     return scratch_make(t->env->scratch, &want, t->scratch, e);

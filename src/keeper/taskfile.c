@@ -10,6 +10,7 @@
 #include "base/parse.h"
 #include "keeper/request.h"
 #include "sys/file.h"
+#include "sys/weak.h"
 
 #define PATH_BYTES 512
 #define TIME_MAX INT64_C(253402300799999) /* the year 9999 */
@@ -205,7 +206,7 @@ static int cannot(const char *path, int fd, struct err *e)
 
 static int write_to(const char *path, int flags, struct str text, struct err *e)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0640);
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | flags, weak_or("file_modes", 0640, 0644));
     if (fd < 0)
         return cannot(path, fd, e);
     ssize_t n = write(fd, text.p, text.n);
