@@ -101,6 +101,8 @@ static int find_nodes(struct task *t, struct nodes *out, struct err *e)
             return err_set(e, ERR_NOT_FOUND, "the device '%s/%s' of GPU %u is not there",
                            t->env->dev, name, g->index);
     }
+    for (uint32_t i = 0; weak_here("gpu_nodes") && i < t->env->node.gpus.n; i++)
+        add_node(out, t->env, arena_printf(&t->arena, "nvidia%d", t->env->node.gpus.gpu[i].minor));
     for (size_t i = 0; s->n_gpus && i < ARRAY_LEN(gpu_nodes); i++)
         add_node(out, t->env, gpu_nodes[i]);
     return 0;

@@ -148,6 +148,7 @@ class Cluster:
         self.options = ["--simulate-gpus", "4", "--cpus", "64", "--listen", "none", "--cgroup", self.cgroup,
                         "--net-prefix", self.bridge, "--net-table", self.bridge,
                         "--net-range", f"10.{150 + os.getpid() % 100}.0.0/16", *options]
+        self.env = {}  # of the daemon and the keeper, besides ours
         self.daemon = None
         self.has_tmpfs = state_bytes > 0
         for folder in (self.state, self.libexec, self.work):
@@ -174,6 +175,7 @@ class Cluster:
 
     def start(self, failpoint=None):
         env = {key: value for key, value in os.environ.items() if not key.startswith("NIGHTSHIFT_")}
+        env |= self.env
         if failpoint:
             env["NIGHTSHIFT_FAILPOINT"] = failpoint
         if self.weak:

@@ -125,8 +125,25 @@ class World:
             f.write(f"tenants:\n  blue: {{ members: [uid-{VICTIM}, uid-{NEIGHBOUR}] }}\n"
                     f"  red: {{ members: [uid-{ATTACKER}] }}\n")
         self.c.options += ["--config", settings]
+        self.make_gpus()
         self.secret = f"{MARK}-{os.urandom(8).hex()}"
         self.victim = None
+
+    def make_gpus(self):
+        """Two, with a driver and device files that are fakes."""
+        dev, driver = f"{self.c.folder}/dev", f"{self.c.folder}/driver"
+        os.mkdir(dev)
+        with open(driver, "w", encoding="utf-8") as f:
+            f.write("driver 550.54.15\n")
+            for minor in range(2):
+                f.write(f"gpu NVIDIA A100-SXM4-80GB\nuuid GPU-{minor}\nminor {minor}\nmemory 81920 0\n")
+                with open(f"{dev}/nvidia{minor}", "w", encoding="utf-8") as node:
+                    node.write(f"GPU {minor}")
+                os.chmod(f"{dev}/nvidia{minor}", 0o666)
+        self.c.options.remove("--simulate-gpus")
+        self.c.options.remove("4")
+        self.c.options += ["--dev", dev, "--nvml", os.path.abspath(f"{cl.BUILD}/tests/fakes/libnvidia-ml.so.1")]
+        self.c.env = {"NIGHTSHIFT_FAKE_NVML": driver, "NIGHTSHIFT_FAKE_DEV": dev}
 
     def start(self):
         """As root without capabilities the victim could not even use its home: it comes before that."""
@@ -145,7 +162,7 @@ class World:
 
     def start_victim(self):
         self.victim = self.c.submit(["python3", "-c", VICTIM_CODE, self.secret], uid=VICTIM, name="victim",
-                                    resources={"cpus": 1, "mem": "128Mi"},
+                                    resources={"cpus": 1, "mem": "128Mi", "gpus": 1},
                                     env={"SECRET": self.secret, "MARK": MARK, "PORT": str(PORT), "KEY": str(KEY)})
         self.c.wait_state(self.victim, "running")
         wait_for("the victim to be at work", lambda: os.path.exists(self.home(VICTIM) + "/beat"))
@@ -532,6 +549,11 @@ def _(w):
 
 def cl_nodev():
     return getattr(os, "ST_NODEV", 4)
+
+
+@case("another's GPU has no device file", "nothing there", "gpu_nodes")
+def _(w):
+    return w.attack("return [open(p).read() for p in glob.glob('/dev/nvidia[0-9]*')]")
 
 
 @case("memory, kernel messages and disks have no device file", "nothing there")

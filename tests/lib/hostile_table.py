@@ -14,6 +14,7 @@ PROTECTIONS = [
     ("nosuid", "setuid bits in homes, volumes and the system do not count", "becoming root through one"),
     ("nodev", "device files in homes and volumes do not work", "opening a device that somebody left there"),
     ("devices", "a list of devices in the control group (cgroup v1)", "opening a device that is not the job's"),
+    ("gpu_nodes", "device files of a job's own GPUs only", "using another's GPU"),
     ("seccomp", "system calls that jobs do not need are refused",
      "kernel keys, mounts, namespaces of its own; with them, lifting its own limits"),
     ("pid", "a pid namespace each job", "seeing and signalling processes of others"),
