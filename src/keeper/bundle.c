@@ -8,6 +8,7 @@
 #include "wire/joblog.h"
 
 #define OWN_ENV_MAX 16
+#define TERMINALS_MAX 128 /* the machine has about 3,000 for all jobs */
 #define NOFILE_WANTED UINT64_C(65536)
 #define OOM_SCORE 100 /* before the machine's own services, after nothing else of ours */
 
@@ -193,9 +194,10 @@ static void put_system(struct json_out *w, const struct start *s, const struct b
         snprintf(shm, sizeof shm, "nosuid,noexec,nodev,mode=1777");
     put_mount(w, &(struct mount){ "/dev/shm", "tmpfs", "shm", shm });
     /* Without root there is no group 5 to give a terminal to, and sysfs goes with the network. */
-    put_mount(w, &(struct mount){ "/dev/pts", "devpts", "devpts",
-                                  root ? "nosuid,noexec,newinstance,ptmxmode=0666,mode=0620,gid=5"
-                                       : "nosuid,noexec,newinstance,ptmxmode=0666,mode=0620" });
+    char pts[128];
+    snprintf(pts, sizeof pts, "nosuid,noexec,newinstance,ptmxmode=0666,mode=0620%s,max=%u",
+             root ? ",gid=5" : "", weak_or("terminals", TERMINALS_MAX, 1u << 20));
+    put_mount(w, &(struct mount){ "/dev/pts", "devpts", "devpts", pts });
     if (root)
         put_mount(w, &(struct mount){ "/sys", "sysfs", "sysfs", "nosuid,noexec,nodev,ro" });
     else

@@ -2,8 +2,8 @@
  *
  * In every program that is installed both words are constants: nothing there can be weakened, and the
  * other way is not even compiled.  Only the test programs nightshiftd-weak and nightshift-keeper-weak,
- * built with NS_WEAK from the same sources, look at NIGHTSHIFT_WEAK: names, with commas between them.
- * tests/lib/hostile_table.py lists the names.
+ * built with NS_WEAK from the same sources, look into the file that NIGHTSHIFT_WEAK names, each time: names
+ * with commas between them.  tests/lib/hostile_table.py lists them.
  */
 #ifndef NS_SYS_WEAK_H
 #define NS_SYS_WEAK_H

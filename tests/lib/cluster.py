@@ -135,7 +135,6 @@ class Cluster:
         """Names and addresses come from our pid: two clusters at once do not meet.
 
         weak: the test programs instead of the product's, with these protections taken away."""
-        self.weak = weak
         kind = "" if weak is None else "-weak"
         self.program = f"{BUILD}/nightshiftd{kind}"
         self.folder = tempfile.mkdtemp(prefix="ns.", dir="/tmp")
@@ -149,6 +148,9 @@ class Cluster:
                         "--net-prefix", self.bridge, "--net-table", self.bridge,
                         "--net-range", f"10.{150 + os.getpid() % 100}.0.0/16", *options]
         self.env = {}  # of the daemon and the keeper, besides ours
+        if weak is not None:
+            self.env["NIGHTSHIFT_WEAK"] = f"{self.folder}/weak"
+            self.weaken(weak)
         self.daemon = None
         self.has_tmpfs = state_bytes > 0
         for folder in (self.state, self.libexec, self.work):
@@ -178,11 +180,15 @@ class Cluster:
         env |= self.env
         if failpoint:
             env["NIGHTSHIFT_FAILPOINT"] = failpoint
-        if self.weak:
-            env["NIGHTSHIFT_WEAK"] = ",".join(self.weak)
         with open(self.log_path, "ab") as log:
             self.daemon = subprocess.Popen(self.argv(), env=env, stdin=subprocess.DEVNULL, stdout=log,
                                            stderr=log, start_new_session=True)
+
+    def weaken(self, names):
+        """From now on these protections are gone, and no others."""
+        with open(f"{self.folder}/weak.new", "w", encoding="utf-8") as f:
+            f.write(",".join(names))
+        os.rename(f"{self.folder}/weak.new", f"{self.folder}/weak")
 
     def keeper_pid(self):
         """None while there is none.  Neither the shell that is about to become it counts, nor a child of

@@ -30,12 +30,14 @@ from task import ERROR, STDOUT, exec_frame  # noqa: E402
 SOURCE = os.environ.get("NIGHTSHIFT_SOURCE", os.path.realpath(os.path.join(os.path.dirname(__file__), "..", "..")))
 VICTIM, ATTACKER, NEIGHBOUR = 70001, 70002, 70003  # the neighbour is of the victim's tenant
 MARK = f"ns-hostile-{os.getpid()}"
-PORT = 20000 + os.getpid() % 10000
 KEY = 0x4E530000 + os.getpid() % 0x10000
 SMALL = {"cpus": 0.5, "mem": "64Mi", "scratch": "16Mi"}
 OPEN_FOLDER = f"/opt/{MARK}"  # in a mount namespace of ours
 SERVICE = f"/run/{MARK}"
-OPTIONS = ["--pids-max", "64", "--log-limit", "1Mi", "--connections", "64", "--uid-base", "710000000"]
+OPTIONS = ["--pids-max", "64", "--log-limit", "1Mi", "--connections", "64", "--body-limit", "1Mi", "--uid-base", "710000000"]
+# Decided when a program starts, or of the victim's own job.
+EARLY = {"tenant_firewall", "host_firewall", "folder_modes", "file_modes", "socket_modes", "store_mode", "ipc", "network",
+         "private_tmp"}
 CASES = []
 
 
@@ -59,7 +61,7 @@ def case(sentence, told, *protections):
 
 VICTIM_CODE = """
 import ctypes, os, signal, socket, threading
-mark, port, key = os.environ["MARK"], int(os.environ["PORT"]), int(os.environ["KEY"])
+mark, key = os.environ["MARK"], int(os.environ["KEY"])
 signal.signal(signal.SIGCONT, signal.SIG_IGN)
 home = os.environ["HOME"]
 os.makedirs(home + "/open", exist_ok=True)
@@ -72,13 +74,12 @@ def serve(s):
     while True:
         with s.accept()[0] as c:
             c.sendall(os.environ["SECRET"].encode())
-for address in (("", port), "\\0" + mark):
+for address in ("\\0" + mark, ("", 0)):
     s = socket.socket(socket.AF_UNIX if isinstance(address, str) else socket.AF_INET)
-    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     s.bind(address)
     s.listen()
     threading.Thread(target=serve, args=(s,), daemon=True).start()
-print("secret", os.environ["SECRET"], "at", socket.gethostbyname(socket.gethostname()), flush=True)
+print("secret", os.environ["SECRET"], "at", socket.gethostbyname(socket.gethostname()), s.getsockname()[1], flush=True)
 beats = 0
 while True:
     beats += 1
@@ -101,6 +102,12 @@ def connect(address):
         s.settimeout(10)
         s.connect(address)
         return s.recv(99).decode()
+def words(path):
+    try:
+        with open(path, "rb") as f:
+            return f.read()
+    except OSError:  # it has just ended
+        return b""
 def attack():
 %s
 try:
@@ -118,7 +125,6 @@ class World:
     """A cluster with a victim at work."""
 
     def __init__(self, weak=None):
-        self.weak = weak
         self.c = cl.Cluster(OPTIONS, weak=weak)
         settings = f"{self.c.folder}/settings.yaml"
         with open(settings, "w", encoding="utf-8") as f:
@@ -143,29 +149,17 @@ class World:
         self.c.options.remove("--simulate-gpus")
         self.c.options.remove("4")
         self.c.options += ["--dev", dev, "--nvml", os.path.abspath(f"{cl.BUILD}/tests/fakes/libnvidia-ml.so.1")]
-        self.c.env = {"NIGHTSHIFT_FAKE_NVML": driver, "NIGHTSHIFT_FAKE_DEV": dev}
+        self.c.env |= {"NIGHTSHIFT_FAKE_NVML": driver, "NIGHTSHIFT_FAKE_DEV": dev}
 
     def start(self):
-        """As root without capabilities the victim could not even use its home: it comes before that."""
-        later = self.c.weak if self.weak and "account" in self.weak else None
-        if later:
-            self.c.weak = []
         self.c.start()
         self.c.wait_ready()
-        self.start_victim()
-        if later:
-            self.c.kill_daemon()
-            self.c.kill_keeper()
-            self.c.weak = later
-            self.c.start()
-            self.c.wait_ready()
-
-    def start_victim(self):
         self.victim = self.c.submit(["python3", "-c", VICTIM_CODE, self.secret], uid=VICTIM, name="victim",
                                     resources={"cpus": 1, "mem": "128Mi", "gpus": 1},
-                                    env={"SECRET": self.secret, "MARK": MARK, "PORT": str(PORT), "KEY": str(KEY)})
+                                    env={"SECRET": self.secret, "MARK": MARK, "KEY": str(KEY)})
         self.c.wait_state(self.victim, "running")
-        wait_for("the victim to be at work", lambda: os.path.exists(self.home(VICTIM) + "/beat"))
+        wait_for("the victim to be at work", lambda: os.path.exists(self.home(VICTIM) + "/beat") and
+                 self.secret in self.c.text_of(self.victim))
 
     def close(self):
         self.c.close()
@@ -185,7 +179,9 @@ class World:
             return int(f.read())
 
     def address(self):
-        return self.c.text_of(self.victim).split()[3]
+        """Of the victim's service."""
+        words = self.c.text_of(self.victim).split()
+        return words[3], int(words[4])
 
     def attacker_home(self):
         """It is made with the first job."""
@@ -350,7 +346,7 @@ def _(w):
 def _(w):
     return w.attack(f"""
 secret = {w.secret[::-1]!r}[::-1].encode()  # else the attack would find its own words
-return [p for p in glob.glob("/proc/[0-9]*/cmdline") if secret in open(p, "rb").read()]""")
+return [p for p in glob.glob("/proc/[0-9]*/cmdline") if secret in words(p)]""")
 
 
 @case("the machine's /proc is not given as a volume, whatever link leads there",
@@ -361,7 +357,7 @@ def _(w):
         os.symlink("/proc", link)
     return w.attack(f"""
 secret = {w.secret[::-1]!r}[::-1].encode()
-return [p for p in glob.glob("/mnt/x/[0-9]*/cmdline") if secret in open(p, "rb").read()]""",
+return [p for p in glob.glob("/mnt/x/[0-9]*/cmdline") if secret in words(p)]""",
                     volumes=[{"from": link, "to": "/mnt/x"}])
 
 
@@ -434,21 +430,26 @@ def _(w):
 
 # ---- the network ----
 
+def service_port():
+    with open(f"{SERVICE}/port", encoding="utf-8") as f:
+        return int(f.read())
+
+
 @case("a port of another tenant's job is not reached", "No route to host", "tenant_firewall")
 def _(w):
-    return w.attack(f"return connect(('{w.address()}', {PORT}))")
+    return w.attack(f"return connect({w.address()!r})")
 
 
 @case("services of the machine are not reached over the bridge", "No route to host", "host_firewall")
 def _(w):
     return w.attack(f"""
 gateway = [line.split()[2] for line in open("/proc/net/route") if line.split()[1] == "00000000"][0]
-return connect((socket.inet_ntoa(bytes.fromhex(gateway)[::-1]), {PORT + 10000}))""")
+return connect((socket.inet_ntoa(bytes.fromhex(gateway)[::-1]), {service_port()}))""")
 
 
 @case("nor on its loopback", "Connection refused", "network")
 def _(w):
-    return w.attack(f"return connect(('127.0.0.1', {PORT + 10000}))")
+    return w.attack(f"return connect(('127.0.0.1', {service_port()}))")
 
 
 @case("sockets without a file are not another's", "Connection refused", "network")
@@ -570,7 +571,7 @@ def _(w):
 @case("a user namespace is refused", "Operation not permitted", "seccomp")
 def _(w):
     with open("/proc/sys/user/max_user_namespaces", encoding="utf-8") as f:
-        if w.weak and f.read().strip() == "0":
+        if f.read().strip() == "0":
             raise Skip("this machine has none")
     return w.attack(f"call({CALLS['unshare']}, 0x10000000)\nreturn 'a user namespace'")
 
@@ -791,6 +792,33 @@ return "all of them"
     return "the victim is not served"
 
 
+@case("one caller cannot fill the daemon's memory with what it sends", "you are sending more than 8Mi at once", "body_share")
+def _(w):
+    size, most = 1 << 20, 900000
+    socks = [socket.socket(socket.AF_UNIX) for _ in range(12)]
+    try:
+        for s in socks:
+            s.settimeout(cl.PATIENCE_S)
+            with acting_as(ATTACKER):
+                s.connect(f"{w.c.run}/api.sock")
+            send_or_hear(s, f"POST /v1/jobs HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+                            f"Content-Length: {size}\r\n\r\n".encode() + b" " * most)
+        for s in socks:  # all were held at once; now they are ended
+            send_or_hear(s, b" " * (size - most))
+            assert b" 400 " in s.recv(4096)
+    finally:
+        for s in socks:
+            s.close()
+    return "all of it at once"
+
+
+def send_or_hear(s, data):
+    try:
+        s.sendall(data)
+    except OSError as why:
+        raise Refused(s.recv(4096).decode()) from why
+
+
 # ---- bombs ----
 
 def bomb(w, command, ends, **spec):
@@ -848,6 +876,18 @@ def _(w):
     return bomb(w, ["python3", "-c", code], "out_of_disk", resources={"scratch": "1Mi"})
 
 
+@case("a job cannot take all terminals of the machine", "no more than 128 terminals: No space left on device", "terminals")
+def _(w):
+    return w.attack("""
+held = []
+try:
+    for _ in range(200):
+        held.append(os.open("/dev/ptmx", os.O_RDWR | os.O_NOCTTY))
+except OSError as why:
+    raise OSError(f"no more than {len(held)} terminals: {why.strerror}")
+return len(held)""")
+
+
 @case("output without end stays bounded on disk, and its end is kept", "its log has at most 2 MiB", "log_bound")
 def _(w):
     before = w.beats()
@@ -865,17 +905,8 @@ def _(w):
     group = glob.glob(f"/sys/fs/cgroup/cpu/{w.c.cgroup}")
     if not group:
         raise Skip("written for cgroup v1")
-    code = """
-import os, time
-if os.fork() == 0:
-    while time.process_time() < 0.3: pass
-    os._exit(0)
-while time.process_time() < 0.3: pass
-os.wait()
-print("burnt", flush=True)
-time.sleep(600)
-"""
-    number = w.c.submit(["python3", "-c", code], uid=ATTACKER, resources=SMALL)
+    line = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; echo burnt; exec sleep 600"
+    number = w.c.submit(["sh", "-c", line], uid=ATTACKER, resources={**SMALL, "cpus": 0.05})
     wait_for("it to have burnt CPU time", lambda: w.c.job(number)["state"] == "running" and
              "burnt" in w.c.text_of(number))
     with open(f"{group[0]}/{number}.1.0/cpu.stat", encoding="utf-8") as f:
@@ -977,19 +1008,31 @@ def still_well(w):
     assert w.c.wait_end(number)["state"] == "succeeded"
 
 
-def without(report, taken, cases):
+def without(report, w, taken, cases):
     """Those that need exactly these gone succeed; those that have another left are refused."""
-    w = World(weak=sorted(taken))
     name = " and ".join(sorted(taken))
-    try:
-        w.start()
-        for sentence, told, protections, fn in cases:
-            if set(protections) == taken:
-                report.run(f"without {name}: {sentence}: not so", lambda f=fn: succeeds(w, f), lambda: w.c.log_tail(8))
-            else:
-                report.run(f"without {name} alone: {sentence}", lambda f=fn: refused(w, "", f), lambda: w.c.log_tail(8))
-    finally:
-        w.close()
+    for sentence, _, protections, fn in cases:
+        if taken == set(protections):
+            report.run(f"without {name}: {sentence}: not so", lambda f=fn: succeeds(w, f), lambda: w.c.log_tail(8))
+        elif taken < set(protections):
+            report.run(f"without {name} alone: {sentence}", lambda f=fn: refused(w, "", f), lambda: w.c.log_tail(8))
+
+
+def on_weakened(report, cases):
+    """One world for all that is asked at each call or start of a job, one each for the rest."""
+    sets = {frozenset(c[2]) for c in cases if c[2]}
+    sets |= {frozenset([name]) for one in sets for name in one}
+    ordered = sorted(sets, key=sorted)
+    together = [taken for taken in ordered if not taken & EARLY]
+    for group in [together] * bool(together) + [[taken] for taken in ordered if taken & EARLY]:
+        w = World(weak=sorted(group[0]) if group[0] & EARLY else [])
+        try:
+            w.start()
+            for taken in group:
+                w.c.weaken(taken)
+                without(report, w, taken, cases)
+        finally:
+            w.close()
 
 
 def service():
@@ -999,12 +1042,13 @@ def service():
             with s.accept()[0] as c:
                 c.sendall(b"the machine's own")
     os.makedirs(SERVICE, 0o755)
-    for address in (("", PORT + 10000), f"{SERVICE}/sock"):
+    for address in (f"{SERVICE}/sock", ("", 0)):
         s = socket.socket(socket.AF_UNIX if isinstance(address, str) else socket.AF_INET)
-        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         s.bind(address)
         s.listen()
         threading.Thread(target=serve, args=(s,), daemon=True).start()
+    with open(f"{SERVICE}/port", "w", encoding="utf-8") as f:
+        f.write(str(s.getsockname()[1]))
     os.chmod(f"{SERVICE}/sock", 0o666)
 
 
@@ -1013,12 +1057,7 @@ def run_all(report, wanted):
     report.run("every seam has a row, a case and a place in the test programs", check_table)
     report.run("what is installed does not have the seam", check_product)
     on_product(report, cases)
-    sets = {frozenset(c[2]) for c in cases if c[2]}
-    sets |= {frozenset([name]) for one in sets for name in one}
-    for taken in sorted(sets, key=sorted):
-        those = [c for c in cases if taken <= set(c[2])]
-        if those:
-            without(report, taken, those)
+    on_weakened(report, cases)
 
 
 def main():

@@ -37,6 +37,7 @@ PROTECTIONS = [
     ("cpu", "a limit of CPU time", "taking the CPUs of others"),
     ("scratch_size", "a bound on the bytes in `/tmp`", "filling the disk"),
     ("scratch_files", "a bound on the files in `/tmp`", "using up the disk's inodes"),
+    ("terminals", "a bound on the terminals of a job", "using up the machine's terminals"),
     ("log_bound", "output is kept up to a bound, the newest", "filling the disk with output"),
     ("folder_modes", "folders of jobs are closed to other users of the machine", "logs, job files, a job's terminal"),
     ("file_modes", "files of jobs are closed to other users of the machine", "logs and job files"),
@@ -50,6 +51,7 @@ PROTECTIONS = [
     ("token_owner", "tokens are their user's", "making, seeing or deleting another's token"),
     ("token_role", "nobody makes a token above their own role", "becoming an administrator"),
     ("holders", "who has a GPU is told within the tenant only", "names of another tenant's people and jobs"),
+    ("body_share", "what one caller sends at once is bounded over all connections", "using up the daemon's memory"),
     ("caller_share", "one caller gets at most half of the connections", "keeping everybody else from the API"),
 ]
 NAMES = [row[0] for row in PROTECTIONS]
