@@ -98,6 +98,23 @@ static void tree_remove(const char *path)
         fts_close(walk);
 }
 
+/* What comes out of a job may be made to harm whoever copies it, who may be root: a device file would be
+ * a way to the disk for all who can reach it. */
+static int tree_check(const char *path, struct err *e)
+{
+    char *roots[] = { (char *)(uintptr_t)path, NULL };
+    FTS *walk = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
+    int rc = 0;
+    for (FTSENT *f; walk && rc == 0 && (f = fts_read(walk));)
+        if (f->fts_info == FTS_DEFAULT)
+            rc =
+                err_set(e, ERR_DENIED,
+                        "the job sent '%.100s', which is neither a file nor a folder", f->fts_name);
+    if (walk)
+        fts_close(walk);
+    return rc;
+}
+
 /* ---- tar on this side ---- */
 
 struct tar {
@@ -195,7 +212,8 @@ static int download(struct cli *c, const struct session_want *want, const char *
     char *tmp = arena_printf(&c->arena, "%s/.nightshift-cp-XXXXXX", to_folder);
     if (!mkdtemp(tmp))
         return err_set(e, ERR_DENIED, "cannot write into '%s': %s", to_folder, strerror(errno));
-    const char *local[] = { "tar", "-C", tmp, "-o", "-xf", "-", NULL };
+    /* Or root would make setuid programs of root's out of theirs. */
+    const char *local[] = { "tar", "-C", tmp, "-o", "--no-same-permissions", "-xf", "-", NULL };
     const char *remote[] = { "/bin/sh", "-c", download_script, "sh", from, NULL };
     const struct stream_exec run = { .argv = remote };
     struct session_want with = *want, *w = &with;
@@ -210,6 +228,8 @@ static int download(struct cli *c, const struct session_want *want, const char *
             rc = (*e = why, -1);
     }
     const char *got = arena_printf(&c->arena, "%s/%s", tmp, name);
+    if (rc == 0)
+        rc = tree_check(got, e);
     if (rc == 0 && rename(got, to) < 0)
         rc = err_set(e, ERR_CONFLICT, "cannot put it at '%s': %s", to, strerror(errno));
     tree_remove(tmp);

@@ -23,6 +23,7 @@ struct task {
     enum task_state state;
     enum task_end why;
     int code, signal;
+    uint64_t limit; /* END_PROCESSES: of how many; 0: not known */
 };
 
 struct control;

@@ -232,7 +232,9 @@ static void tell_end(struct entry *en, const struct task *t)
     AUTO(buf_free) struct buf text = BUF(400);
     if (en->replicas > 1 && en->bad != NONE)
         buf_printf(&text, "replica %u: ", en->bad);
-    if (t->why != END_EXITED && t->why != END_STOPPED)
+    if (t->why == END_PROCESSES && t->limit)
+        buf_printf(&text, "it reached its limit of %llu processes", (unsigned long long)t->limit);
+    else if (t->why != END_EXITED && t->why != END_STOPPED)
         buf_addz(&text, task_end_text(t->why));
     else if (t->signal)
         buf_printf(&text, "killed by signal %d", t->signal);
@@ -398,7 +400,8 @@ void tasks_event(struct control *c, const struct engine_event *ev)
     } else {
         how = (struct task){ .why = ev->ended.why,
                              .code = ev->ended.code,
-                             .signal = ev->ended.signal };
+                             .signal = ev->ended.signal,
+                             .limit = ev->ended.limit };
         task_ended(c, en, ev->task.replica, how);
     }
 }

@@ -88,6 +88,7 @@ const char *engine_event_name(enum engine_event_kind k);
     X(TIME_LIMIT, "time_limit", "its time was over")                                               \
     X(MEMORY, "out_of_memory", "it used more memory than it asked for")                            \
     X(DISK, "out_of_disk", "its scratch space was full")                                           \
+    X(PROCESSES, "out_of_processes", "it reached its limit of processes")                          \
     X(LOST, "lost", "its machine or its supervisor went away under it")
 enum task_end {
 #define X(id, name, text) END_##id,
@@ -120,6 +121,7 @@ struct engine_event {
             int code, signal; /* code when signal is 0 */
             enum task_end why;
             uint64_t cpu_ms, mem_peak_mib;
+            uint64_t limit; /* of processes, when that is why; 0: not known */
         } ended;
     };
 };

@@ -3,6 +3,45 @@
 
 #include "base/parse.h"
 #include "http/state.h"
+#include "sys/weak.h"
+
+/* ---- what bodies hold of our memory, by caller ---- */
+
+static uint64_t held_by_peer(const struct http_request *rq)
+{
+    uint64_t n = 0;
+    map_get(&rq->conn->server->held, rq->conn->peer_key, &n);
+    return n;
+}
+
+static void let_go(struct http_request *rq)
+{
+    struct map *held = &rq->conn->server->held;
+    uint64_t rest = held_by_peer(rq) - rq->held;
+    rq->held = 0;
+    if (rest)
+        map_set(held, rq->conn->peer_key, rest);
+    else
+        map_remove(held, rq->conn->peer_key);
+}
+
+/* false: with these bytes the caller would have too much here. */
+static bool hold(struct http_request *rq, size_t bytes, struct err *e)
+{
+    struct http_server *s = rq->conn->server;
+    char most[32];
+    uint64_t limit = (uint64_t)s->config.body_max * BODIES_PER_PEER;
+    uint64_t all = held_by_peer(rq) + bytes;
+    if (all > limit && !weak_here("body_share")) {
+        err_set(e, ERR_UNAVAILABLE, "you are sending more than %s at once",
+                format_size(limit, most));
+        err_hint(e, "send fewer large requests at a time");
+        return false;
+    }
+    map_set(&s->held, rq->conn->peer_key, all);
+    rq->held += bytes;
+    return true;
+}
 
 /* ---- begin and end ---- */
 
@@ -54,6 +93,7 @@ void request_end(struct http_request *rq)
         MHD_destroy_response(rq->response);
     buf_free(&rq->stream.queue);
     buf_free(&rq->body);
+    let_go(rq);
     arena_free(&rq->arena);
     free(rq);
 }
@@ -224,6 +264,10 @@ static enum MHD_Result on_head(struct http_request *rq)
 static enum MHD_Result on_body(struct http_request *rq, struct str bytes)
 {
     struct err e;
+    if (!rq->body.full && !hold(rq, bytes.n, &e)) {
+        conn_refuse_and_cut(rq->conn, MHD_HTTP_SERVICE_UNAVAILABLE, &e);
+        return MHD_NO;
+    }
     buf_add(&rq->body, bytes);
     if (!rq->body.full)
         return MHD_YES;

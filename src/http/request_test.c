@@ -188,6 +188,32 @@ static void a_body_in_chunks_is_bounded_too(void)
     trial_end(&t);
 }
 
+/* What is being sent counts until it is answered, over all connections of one caller. */
+static void bodies_of_one_caller_are_bounded_together(void)
+{
+    AUTO(arena_free) struct arena a = { 0 };
+    struct trial t;
+    struct http_config c = { .handler = echo, .body_max = 2048 };
+    struct try_client held[8];
+    trial_begin(&t, &c);
+    for (size_t i = 0; i < ARRAY_LEN(held); i++) {
+        try_client_tcp(&held[i], t.loop, http_port(t.server));
+        try_send(&held[i],
+                 arena_printf(
+                     &a, "POST /p HTTP/1.1\r\n" TRY_HOST "Content-Length: 2048\r\n\r\n%01999d", 7));
+        try_turns(t.loop);
+    }
+    const char *half =
+        arena_printf(&a, "POST /p HTTP/1.1\r\n" CLOSE "Content-Length: 1024\r\n\r\n%01024d", 7);
+    expect(&t, half, "HTTP/1.1 503", "you are sending more than 16Ki at once");
+    try_send(&held[0], arena_printf(&a, "%049d", 7));
+    try_hear(&held[0], "POST /p [2048]");
+    CHECK(strncmp(says(&t, &a, half), "POST /p [1024]", 14) == 0);
+    for (size_t i = 0; i < ARRAY_LEN(held); i++)
+        try_client_end(&held[i]);
+    trial_end(&t);
+}
+
 static void a_line_that_makes_no_sense_is_refused(void)
 {
     AUTO(arena_free) struct arena a = { 0 };
@@ -242,6 +268,8 @@ static void what_is_no_http_is_turned_away(void)
 }
 
 static const struct test tests[] = {
+    { "what one caller sends at once is bounded over all connections",
+      bodies_of_one_caller_are_bounded_together },
     { "a handler sees method, path, query, headers, cookies and body", a_handler_sees_the_request },
     { "every method is handled or refused", every_method_is_handled_or_refused },
     { "a body in chunks arrives whole", a_body_in_chunks_is_whole },

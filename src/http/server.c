@@ -265,6 +265,7 @@ struct http_server *http_free(struct http_server *s)
     if (s->gone_fd >= 0)
         close(s->gone_fd);
     map_free(&s->by_peer);
+    map_free(&s->held);
     rate_free(s->rate);
     free(s);
     return NULL;

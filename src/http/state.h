@@ -19,6 +19,7 @@
 #define ACCEPT_SLACK 64       /* connections beyond our limit that the library would take */
 #define RATE_PEERS 4096       /* that are told apart */
 #define DRAIN_MAX (1u << 20)  /* bytes of a body too large that are read before its refusal */
+#define BODIES_PER_PEER 8     /* largest bodies that one caller may have us hold at once */
 #define BODY_BYTES_PER_MS 16u /* a body that comes slower than this uses up its request's time */
 
 /* A connection, from accept to close. */
@@ -53,6 +54,7 @@ struct http_server {
     size_t connections, per_peer_max;
     int64_t full_said_ms;  /* when the log heard of a caller that found no room; 0: never */
     struct map by_peer;    /* peer_key to number of connections */
+    struct map held;       /* peer_key to bytes of bodies in memory */
     struct conn *arriving; /* accepted, and not yet begun by the library */
     struct conn *receiving, *receiving_last;
     struct loop_watch *receive_timer;
@@ -104,6 +106,7 @@ struct http_request {
     struct err *bad;
     struct arena arena;
     struct buf body;
+    size_t held;            /* counted as the caller's in server->held */
     size_t drained;         /* bytes of a body that was too large */
     struct header *headers; /* of the answer */
     struct MHD_Response *response;

@@ -5,8 +5,11 @@
 #include "base/json.h"
 #include "keeper/driver.h"
 #include "keeper/seccomp.h"
+#include "sys/weak.h"
+#include "wire/joblog.h"
 
 #define OWN_ENV_MAX 16
+#define TERMINALS_MAX 128 /* the machine has about 3,000 for all jobs */
 #define NOFILE_WANTED UINT64_C(65536)
 #define OOM_SCORE 100 /* before the machine's own services, after nothing else of ours */
 
@@ -78,7 +81,8 @@ const char *const *bundle_argv(const struct start *s, const char *init, struct a
         argv[n++] = "--stdin";
     if (s->log_bytes) {
         argv[n++] = "--log-bytes";
-        argv[n++] = arena_printf(a, "%llu", (unsigned long long)s->log_bytes);
+        argv[n++] = arena_printf(
+            a, "%llu", (unsigned long long)weak_or("log_bound", s->log_bytes, JOBLOG_BYTES_MAX));
     }
     argv[n++] = "--";
     for (uint32_t i = 0; i < s->n_argv; i++)
@@ -173,9 +177,10 @@ static void put_mount(struct json_out *w, const struct mount *m)
 
 static void put_bind(struct json_out *w, const char *from, const char *at, bool read_only)
 {
-    put_mount(
-        w, &(struct mount){ at, "none", from,
-                            read_only ? "rbind,rro,rnosuid,rnodev" : "rbind,rw,rnosuid,rnodev" });
+    char options[64];
+    snprintf(options, sizeof options, "rbind,%s%s%s", read_only ? "rro" : "rw",
+             weak_or("nosuid", ",rnosuid", ""), weak_or("nodev", ",rnodev", ""));
+    put_mount(w, &(struct mount){ at, "none", from, options });
 }
 
 static void put_file_or_folder(struct json_out *w, const struct bundle_bind *b, const char *at,
@@ -208,9 +213,10 @@ static void put_system(struct json_out *w, const struct start *s, const struct b
         snprintf(shm, sizeof shm, "nosuid,noexec,nodev,mode=1777");
     put_mount(w, &(struct mount){ "/dev/shm", "tmpfs", "shm", shm });
     /* Without root there is no group 5 to give a terminal to, and sysfs goes with the network. */
-    put_mount(w, &(struct mount){ "/dev/pts", "devpts", "devpts",
-                                  root ? "nosuid,noexec,newinstance,ptmxmode=0666,mode=0620,gid=5"
-                                       : "nosuid,noexec,newinstance,ptmxmode=0666,mode=0620" });
+    char pts[128];
+    snprintf(pts, sizeof pts, "nosuid,noexec,newinstance,ptmxmode=0666,mode=0620%s,max=%u",
+             root ? ",gid=5" : "", weak_or("terminals", TERMINALS_MAX, 1u << 20));
+    put_mount(w, &(struct mount){ "/dev/pts", "devpts", "devpts", pts });
     if (root)
         put_mount(w, &(struct mount){ "/sys", "sysfs", "sysfs", "nosuid,noexec,nodev,ro" });
     else
@@ -220,6 +226,10 @@ static void put_system(struct json_out *w, const struct start *s, const struct b
 static void put_tmp(struct json_out *w, const struct start *s, const struct bundle_place *p)
 {
     char text[REQUEST_PATH_MAX + 64];
+    if (weak_here("private_tmp")) {
+        put_bind(w, "/tmp", "/tmp", false);
+        return;
+    }
     if (p->scratch) {
         snprintf(text, sizeof text, "%s/tmp", p->scratch);
         put_bind(w, text, "/tmp", false);
@@ -266,7 +276,10 @@ static void put_mounts(struct json_out *w, const struct start *s, const struct b
     json_begin(w, "mounts", '[');
     for (size_t i = 0; p->host && i < p->host->n; i++)
         if (!p->host->folder[i].link[0])
-            put_bind(w, p->host->folder[i].path, p->host->folder[i].path, true);
+            put_bind(w, p->host->folder[i].path, p->host->folder[i].path,
+                     weak_or("readonly_system", true, false));
+    if (weak_here("view"))
+        put_bind(w, "/run", "/run", false);
     put_system(w, s, p);
     for (int f = 0; f < BUNDLE_FILE_COUNT; f++) {
         if (!(p->cover & 1u << f))
@@ -295,8 +308,8 @@ static void put_mounts(struct json_out *w, const struct start *s, const struct b
 static void put_user(struct json_out *w, const struct start *s, const struct bundle_place *p)
 {
     json_begin(w, "user", '{');
-    json_put_u64(w, "uid", s->user.uid);
-    json_put_u64(w, "gid", s->user.gid);
+    json_put_u64(w, "uid", weak_or("account", s->user.uid, 0));
+    json_put_u64(w, "gid", weak_or("account", s->user.gid, 0));
     json_put_u64(w, "umask", 022);
     if (p->mode == KEEPER_MODE_ROOT) { /* without root the kernel forbids to set them */
         json_begin(w, "additionalGids", '[');
@@ -329,13 +342,15 @@ static void put_process(struct json_out *w, const struct start *s, const struct 
     json_put_str(w, "cwd", str_of(s->workdir));
     json_begin(w, "capabilities", '{');
     for (size_t i = 0; i < ARRAY_LEN(capability_sets); i++)
-        put_list(w, capability_sets[i], NULL, 0);
+        put_words(
+            w, capability_sets[i],
+            weak_or("capabilities", STR(""), STR("CAP_SYS_ADMIN,CAP_DAC_OVERRIDE,CAP_MKNOD")));
     json_end(w, '}');
     json_begin(w, "rlimits", '[');
     put_rlimit(w, "RLIMIT_NOFILE", NOFILE_WANTED, p->nofile_max);
     put_rlimit(w, "RLIMIT_CORE", 0, p->core_max);
     json_end(w, ']');
-    json_put_bool(w, "noNewPrivileges", true);
+    json_put_bool(w, "noNewPrivileges", weak_or("no_new_privs", true, false));
     json_put_i64(w, "oomScoreAdj", OOM_SCORE);
     json_end(w, '}');
 }
@@ -365,19 +380,23 @@ static void put_linux(struct json_out *w, const struct start *s, const struct bu
     json_begin(w, "linux", '{');
     json_begin(w, "namespaces", '[');
     for (size_t i = 0; i < ARRAY_LEN(namespaces); i++)
-        put_namespace(w, namespaces[i], NULL);
-    if (p->mode == KEEPER_MODE_ROOT)
+        if (!weak_here(namespaces[i]))
+            put_namespace(w, namespaces[i], NULL);
+    if (p->mode == KEEPER_MODE_ROOT && !weak_here("network"))
         put_namespace(w, "network", p->netns);
-    else
+    if (p->mode != KEEPER_MODE_ROOT)
         put_namespace(w, "user", NULL);
     json_end(w, ']');
     if (p->mode != KEEPER_MODE_ROOT) {
         put_mapping(w, "uidMappings", s->user.uid);
         put_mapping(w, "gidMappings", s->user.gid);
     }
-    put_list(w, "maskedPaths", masked_paths, ARRAY_LEN(masked_paths));
-    put_list(w, "readonlyPaths", readonly_paths, ARRAY_LEN(readonly_paths));
-    seccomp_write(w, "seccomp");
+    if (!weak_here("masked_paths"))
+        put_list(w, "maskedPaths", masked_paths, ARRAY_LEN(masked_paths));
+    if (!weak_here("readonly_paths"))
+        put_list(w, "readonlyPaths", readonly_paths, ARRAY_LEN(readonly_paths));
+    if (!weak_here("seccomp"))
+        seccomp_write(w, "seccomp");
     json_end(w, '}');
 }
 

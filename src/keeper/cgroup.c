@@ -14,6 +14,7 @@
 #include "base/parse.h"
 #include "keeper/device_filter.h"
 #include "sys/file.h"
+#include "sys/weak.h"
 
 #define PATH_BYTES 512
 #define SMALL_FILE 4096
@@ -91,11 +92,13 @@ static const struct usage_file {
       offsetof(struct cgroup_usage, mem_peak_mib) },
     { CGROUPS_V1, C_MEMORY, "memory.oom_control", "oom_kill", 1,
       offsetof(struct cgroup_usage, oom_kills) },
+    { CGROUPS_V1, C_PIDS, "pids.events", "max", 1, offsetof(struct cgroup_usage, refused_forks) },
     { CGROUPS_V2, C_CPU, "cpu.stat", "usage_usec", 1000, offsetof(struct cgroup_usage, cpu_ms) },
     { CGROUPS_V2, C_MEMORY, "memory.peak", NULL, 1u << 20,
       offsetof(struct cgroup_usage, mem_peak_mib) },
     { CGROUPS_V2, C_MEMORY, "memory.events", "oom_kill", 1,
       offsetof(struct cgroup_usage, oom_kills) },
+    { CGROUPS_V2, C_PIDS, "pids.events", "max", 1, offsetof(struct cgroup_usage, refused_forks) },
 };
 
 /* Character devices every task may use: null zero full random urandom, tty and terminals. */
@@ -269,7 +272,8 @@ static int set_limits(const struct cgroups *c, const char *name, const struct cg
     char path[PATH_BYTES], text[64];
     for (size_t i = 0; i < ARRAY_LEN(limit_files); i++) {
         const struct limit_file *f = &limit_files[i];
-        if (f->kind != c->kind || !c->has[f->controller] || !limit_text(f->form, l, text))
+        if (f->kind != c->kind || !c->has[f->controller] || !limit_text(f->form, l, text) ||
+            weak_here(controllers[f->controller].v1))
             continue;
         group_path(c, f->controller, name, f->file, path);
         if (write_text(path, text) < 0 && !(f->optional && errno == ENOENT))
@@ -302,7 +306,7 @@ static int set_devices(const struct cgroups *c, const char *name, const struct c
     struct device_rule rule[DEVICE_RULES_MAX];
     size_t n = ARRAY_LEN(harmless_devices);
     char path[PATH_BYTES];
-    if (!c->has[C_DEVICES])
+    if (!c->has[C_DEVICES] || weak_here("devices"))
         return 0;
     if (l->n_devices > DEVICE_RULES_MAX - n)
         return err_set(e, ERR_TOO_LARGE, "%zu devices for one job are too many", l->n_devices);

@@ -73,6 +73,7 @@ void cgroup_kill(const struct cgroups *c, const char *name);
 
 struct cgroup_usage {
     uint64_t cpu_ms, mem_peak_mib, oom_kills; /* 0 where nobody knows */
+    uint64_t refused_forks;
 };
 void cgroup_usage(const struct cgroups *c, const char *name, struct cgroup_usage *out);
 

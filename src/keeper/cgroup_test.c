@@ -153,8 +153,9 @@ static void v2_usage_is_read(void)
     put(&f, "ns/1.1.0/cpu.stat", "usage_usec 1234567\nuser_usec 1\n");
     put(&f, "ns/1.1.0/memory.peak", "104857600\n");
     put(&f, "ns/1.1.0/memory.events", "low 0\nmax 7\noom 2\noom_kill 3\noom_group_kill 1\n");
+    put(&f, "ns/1.1.0/pids.events", "max 4\n");
     cgroup_usage(c, "1.1.0", &u);
-    CHECK(u.cpu_ms == 1234 && u.mem_peak_mib == 100 && u.oom_kills == 3);
+    CHECK(u.cpu_ms == 1234 && u.mem_peak_mib == 100 && u.oom_kills == 3 && u.refused_forks == 4);
     cgroup_usage(c, "9.9.9", &u);
     CHECK(u.cpu_ms == 0 && u.oom_kills == 0);
 }

@@ -103,7 +103,11 @@ static void read_reason(struct task *t, struct err *e)
     struct str all = str_trim(buf_str(&text)), line, last = { 0 };
     while (str_next_line(&all, &line))
         last = str_trim(line).n ? str_trim(line) : last;
-    if (last.n)
+    /* Through a link of the user's it may be there outside and not inside; trying again is no use. */
+    if (t->start && last.n > 6 && memcmp(last.p, "chdir ", 6) == 0)
+        err_set(e, ERR_NOT_FOUND, "the working folder '%s' is not there inside the job",
+                t->start->workdir);
+    else if (last.n)
         err_set(e, ERR_UNAVAILABLE, "the job could not be started: %.*s",
                 (int)MIN(last.n, (size_t)250), last.p);
     else
@@ -126,11 +130,13 @@ static void decide(struct task *t, const struct task_status *st, struct task_res
         r->signal = SIGKILL;
     bool well = r->code == 0 && r->signal == 0;
     bool full = !well && scratch_full(t->scratch);
-    r->why = t->notes.stopping    ? t->notes.why
-           : u.oom_kills && !well ? END_MEMORY
-           : !known               ? END_LOST
-           : full                 ? END_DISK
-                                  : END_EXITED;
+    r->why = t->notes.stopping        ? t->notes.why
+           : u.oom_kills && !well     ? END_MEMORY
+           : !known                   ? END_LOST
+           : full                     ? END_DISK
+           : u.refused_forks && !well ? END_PROCESSES
+                                      : END_EXITED;
+    r->limit = r->why == END_PROCESSES && t->start ? t->start->pids_max : 0;
 }
 
 static void tell_end(struct task *t)

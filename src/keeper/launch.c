@@ -13,6 +13,7 @@
 #include "keeper/tell.h"
 #include "sys/failpoint.h"
 #include "sys/file.h"
+#include "sys/weak.h"
 #include "wire/joblog.h"
 
 #define START_LIMIT_MS 120000
@@ -31,7 +32,7 @@ int launch_paths(struct task *t, struct err *e)
 
 static int make_folder(const char *path, struct err *e)
 {
-    if (mkdir(path, 0750) == 0 || errno == EEXIST)
+    if (mkdir(path, weak_or("folder_modes", 0750, 0755)) == 0 || errno == EEXIST)
         return 0;
     return err_set(e, ERR_UNAVAILABLE, "cannot make the folder '%s': %s", path, strerror(errno));
 }
@@ -40,7 +41,7 @@ static int open_file(const char *dir, const char *name, int flags, struct err *e
 {
     char path[LIFE_PATH_MAX + 32];
     snprintf(path, sizeof path, "%s/%s", dir, name);
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | flags, 0640);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | flags, weak_or("file_modes", 0640, 0644));
     if (fd < 0)
         err_set(e, ERR_UNAVAILABLE, "cannot open '%s': %s", path, strerror(errno));
     return fd;
@@ -77,8 +78,8 @@ static int listen_ctl(struct task *t, struct err *e)
     snprintf(at.sun_path, sizeof at.sun_path, "%.90s/ctl.sock", t->run);
     unlink(at.sun_path);
     AUTO(file_close_p) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0 || bind(fd, (struct sockaddr *)&at, sizeof at) < 0 || chmod(at.sun_path, 0660) < 0 ||
-        listen(fd, CTL_BACKLOG) < 0)
+    if (fd < 0 || bind(fd, (struct sockaddr *)&at, sizeof at) < 0 ||
+        chmod(at.sun_path, weak_or("socket_modes", 0660, 0666)) < 0 || listen(fd, CTL_BACKLOG) < 0)
         return err_set(e, ERR_UNAVAILABLE, "cannot listen on '%s': %s", at.sun_path,
                        strerror(errno));
     int taken = fd;

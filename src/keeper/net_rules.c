@@ -5,6 +5,7 @@
 #include "base/parse.h"
 #include "keeper/tool.h"
 #include "sys/file.h"
+#include "sys/weak.h"
 
 #define RULES_MAX (1u << 20)
 #define NFT_MS 10000
@@ -79,6 +80,20 @@ static void forward_dns(const struct net_rules *r, struct buf *out)
     buf_addz(out, "  }\n");
 }
 
+/* From one bridge to another nothing, from outside only answers. */
+static void into_bridges(const struct net_rules *r, struct buf *out)
+{
+    buf_printf(out,
+               "  chain forward {\n"
+               "    type filter hook forward priority filter; policy accept;\n"
+               "    iifname . oifname @same accept\n"
+               "    iifname \"%s*\" oifname \"%s*\" reject with icmpx type admin-prohibited\n"
+               "    oifname \"%s*\" ct state established,related accept\n"
+               "    oifname \"%s*\" drop\n"
+               "  }\n",
+               r->prefix, r->prefix, r->prefix, r->prefix);
+}
+
 int net_rules_text(const struct net_rules *r, struct buf *out, struct err *e)
 {
     char base[IP4_TEXT];
@@ -95,22 +110,15 @@ int net_rules_text(const struct net_rules *r, struct buf *out, struct err *e)
             return -1;
     name_servers(r, out);
     buf_addz(out, "    reject with icmpx type admin-prohibited\n  }\n");
-    buf_printf(out,
-               "  chain input {\n"
-               "    type filter hook input priority filter; policy accept;\n"
-               "    iifname \"%s*\" jump host\n"
-               "  }\n",
-               r->prefix);
-    /* Between bridges nothing, from outside only answers. */
-    buf_printf(out,
-               "  chain forward {\n"
-               "    type filter hook forward priority filter; policy accept;\n"
-               "    iifname . oifname @same accept\n"
-               "    iifname \"%s*\" oifname \"%s*\" reject with icmpx type admin-prohibited\n"
-               "    oifname \"%s*\" ct state established,related accept\n"
-               "    oifname \"%s*\" drop\n"
-               "  }\n",
-               r->prefix, r->prefix, r->prefix, r->prefix);
+    if (!weak_here("host_firewall"))
+        buf_printf(out,
+                   "  chain input {\n"
+                   "    type filter hook input priority filter; policy accept;\n"
+                   "    iifname \"%s*\" jump host\n"
+                   "  }\n",
+                   r->prefix);
+    if (!weak_here("tenant_firewall"))
+        into_bridges(r, out);
     buf_printf(out,
                "  chain nat {\n"
                "    type nat hook postrouting priority srcnat; policy accept;\n"

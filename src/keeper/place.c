@@ -9,6 +9,7 @@
 #include "keeper/driver.h"
 #include "sys/failpoint.h"
 #include "sys/file.h"
+#include "sys/weak.h"
 
 #define ETC_FILE_MAX (256u << 10)
 #define PROCESSES_OF_OURS 4 /* crun, its helper and nightshift-init count too */
@@ -115,6 +116,8 @@ static int find_nodes(struct task *t, struct nodes *out, struct err *e)
             return err_set(e, ERR_NOT_FOUND, "the device '%s/%s' of GPU %u is not there",
                            t->env->dev, name, g->index);
     }
+    for (uint32_t i = 0; weak_here("gpu_nodes") && i < t->env->node.gpus.n; i++)
+        add_node(out, t->env, arena_printf(&t->arena, "nvidia%d", t->env->node.gpus.gpu[i].minor));
     for (size_t i = 0; s->n_gpus && i < ARRAY_LEN(gpu_nodes); i++)
         add_node(out, t->env, gpu_nodes[i]);
     return 0;
@@ -213,7 +216,8 @@ static int make_scratch(struct task *t, struct err *e)
     const struct start *s = t->start;
     if (!t->env->scratch)
         return 0;
-    struct scratch_want want = { .mib = s->scratch_mib ? s->scratch_mib : 1024,
+    struct scratch_want want = { .mib = weak_or("scratch_size",
+                                                s->scratch_mib ? s->scratch_mib : 1024, 250),
                                  .uid = s->user.uid,
                                  .gid = s->user.gid };
     if (scratch_take(t->env->scratch, &want, t->scratch, e) < 0)
@@ -222,13 +226,13 @@ static int make_scratch(struct task *t, struct err *e)
 }
 
 /* As root the child binds them with the user's rights, in its tmpfs, for crun to find. */
-static const char *lend(struct task *t, const char *from)
+static const char *lend(struct task *t, const char *from, bool is_file)
 {
     struct spawn_want *w = t->spawn;
     if (t->env->mode != KEEPER_MODE_ROOT)
         return from;
     const char *onto = arena_printf(&t->arena, "%s/%u", t->env->mnt, w->n_binds);
-    w->bind[w->n_binds++] = (struct spawn_bind){ from, onto };
+    w->bind[w->n_binds++] = (struct spawn_bind){ from, onto, is_file };
     return onto;
 }
 
@@ -236,15 +240,23 @@ static const char *lend(struct task *t, const char *from)
 static bool is_file(const char *path)
 {
     struct stat st;
-    return stat(path, &st) == 0 && !S_ISDIR(st.st_mode);
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+static struct bundle_bind lend_volume(struct task *t, const char *from)
+{
+    bool file = is_file(from);
+    return (struct bundle_bind){ lend(t, from, file), file };
 }
 
 static const struct bundle_bind *driver_files(const struct cdi_edits *driver, struct arena *a)
 {
     struct bundle_bind *list = arena_array(a, struct bundle_bind, driver->n_mounts);
-    for (size_t i = 0; i < driver->n_mounts; i++)
-        list[i] = (struct bundle_bind){ driver->mounts[i].host_path,
-                                        is_file(driver->mounts[i].host_path) };
+    for (size_t i = 0; i < driver->n_mounts; i++) {
+        struct stat st; /* sockets count as files too */
+        const char *path = driver->mounts[i].host_path;
+        list[i] = (struct bundle_bind){ path, stat(path, &st) == 0 && !S_ISDIR(st.st_mode) };
+    }
     return list;
 }
 
@@ -268,7 +280,7 @@ static int write_bundle(struct task *t, const struct nodes *nodes, const struct 
         .files = t->run,
         .cover = covered(!t->digest[0]),
         .init = t->env->init,
-        .home = lend(t, s->user.home.p),
+        .home = lend(t, s->user.home.p, false),
         .volume = volume,
         .dev = t->env->dev,
         .node = nodes->name,
@@ -278,7 +290,7 @@ static int write_bundle(struct task *t, const struct nodes *nodes, const struct 
         .core_max = t->env->core_max,
     };
     for (uint32_t i = 0; i < s->n_volumes; i++)
-        volume[i] = (struct bundle_bind){ lend(t, s->volume[i].from), is_file(s->volume[i].from) };
+        volume[i] = lend_volume(t, s->volume[i].from);
     AUTO(buf_free) struct buf text = BUF(BUNDLE_MAX);
     return bundle_write(s, &p, &text, e) < 0
              ? -1

@@ -17,6 +17,7 @@
 
 #include "keeper/tool.h"
 #include "sys/file.h"
+#include "sys/weak.h"
 
 #define MIB (UINT64_C(1) << 20)
 #define MKFS_MS 30000
@@ -30,6 +31,12 @@ bool scratch_is_mounted(const char *path)
     struct stat here, above;
     snprintf(parent, sizeof parent, "%s/..", path);
     return lstat(path, &here) == 0 && stat(parent, &above) == 0 && here.st_dev != above.st_dev;
+}
+
+/* So many files go with a size; 0 is no bound. */
+static uint64_t files_max(uint64_t mib)
+{
+    return weak_or("scratch_files", mib * 64 + 1024, 0);
 }
 
 /* ---- project quotas ---- */
@@ -49,10 +56,11 @@ static int project_make(struct scratch_site *s, const char *path, uint64_t mib, 
         return err_set(e, ERR_UNAVAILABLE, "'%s' has no project: %s", path, strerror(errno));
     x.fsx_projid = s->next_project;
     x.fsx_xflags |= FS_XFLAG_PROJINHERIT; /* all that is made below belongs to it */
+    uint64_t files = files_max(mib);
     struct if_dqblk limit = { .dqb_bhardlimit = mib * (MIB / QIF_DQBLKSIZE),
                               .dqb_bsoftlimit = mib * (MIB / QIF_DQBLKSIZE),
-                              .dqb_ihardlimit = mib * 64 + 1024,
-                              .dqb_isoftlimit = mib * 64 + 1024,
+                              .dqb_ihardlimit = files,
+                              .dqb_isoftlimit = files,
                               .dqb_valid = QIF_LIMITS };
     if (ioctl(fd, FS_IOC_FSSETXATTR, &x) < 0 ||
         syscall(SYS_quotactl_fd, fd, QCMD(Q_SETQUOTA, PRJQUOTA), x.fsx_projid, &limit) < 0)
@@ -104,7 +112,7 @@ static int tmpfs_make(struct scratch_site *s, const char *path, uint64_t mib, st
     (void)s;
     /* Without its own bound a tmpfs takes as many files as half of the machine's pages. */
     snprintf(options, sizeof options, "mode=0711,size=%llum,nr_inodes=%llu",
-             (unsigned long long)mib, (unsigned long long)mib * 64 + 1024);
+             (unsigned long long)mib, (unsigned long long)files_max(mib));
     if (mount("tmpfs", path, "tmpfs", MS_NOSUID | MS_NODEV, options) < 0)
         return err_set(e, ERR_UNAVAILABLE, "cannot mount a tmpfs on '%s': %s", path,
                        strerror(errno));

@@ -30,9 +30,10 @@ static bool copy_all(int from, int to, off_t size)
     return at == size;
 }
 
-static int copy_sealed(int from, off_t size, int least)
+/* The name is what people see in lists of processes. */
+static int copy_sealed(const char *name, int from, off_t size, int least)
 {
-    AUTO(file_close_p) int copy = memfd_create("program", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    AUTO(file_close_p) int copy = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (copy < 0 || !copy_all(from, copy, size) || fcntl(copy, F_ADD_SEALS, ALL_SEALS) < 0)
         return -1;
     return fcntl(copy, F_DUPFD_CLOEXEC, least);
@@ -54,7 +55,8 @@ int sealed_program(struct sealed *s, const char *path, int least)
     if (from < 0 || fstat(from, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > PROGRAM_MAX ||
         !is_elf(from))
         return -1;
-    *s = (struct sealed){ .fd = copy_sealed(from, st.st_size, least),
+    const char *slash = strrchr(path, '/');
+    *s = (struct sealed){ .fd = copy_sealed(slash ? slash + 1 : path, from, st.st_size, least),
                           .device = st.st_dev,
                           .inode = st.st_ino,
                           .changed = st.st_ctim };

@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "sys/file.h"
+#include "sys/weak.h"
 #include "wire/keeper.h"
 
 struct server {
@@ -162,8 +163,8 @@ static int listen_at(struct server *s, struct err *e)
     mode_t before = umask(0177); /* nobody else gets in before the group is set */
     int rc = s->listen_fd < 0 ? -1 : bind(s->listen_fd, (struct sockaddr *)&at, sizeof at);
     umask(before);
-    if (rc < 0 || chown(at.sun_path, (uid_t)-1, s->c.gid) < 0 || chmod(at.sun_path, 0660) < 0 ||
-        listen(s->listen_fd, 8) < 0)
+    if (rc < 0 || chown(at.sun_path, (uid_t)-1, s->c.gid) < 0 ||
+        chmod(at.sun_path, weak_or("socket_modes", 0660, 0666)) < 0 || listen(s->listen_fd, 8) < 0)
         return err_set(e, ERR_UNAVAILABLE, "cannot listen on '%s': %s", at.sun_path,
                        strerror(errno));
     s->listen_watch = loop_fd(s->c.loop, s->listen_fd, on_connection, s, e);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "sys/file.h"
+#include "sys/weak.h"
 
 static int failed(const char *what, const char *path, struct err *e)
 {
@@ -38,7 +39,7 @@ static int make_shared(const char *parent, const char *name, gid_t gid, struct e
     snprintf(path, sizeof path, "%s/%s", parent, name);
     if (make_folders(path, 0750, e) < 0)
         return -1;
-    if (chown(path, (uid_t)-1, gid) < 0 || chmod(path, 02750) < 0)
+    if (chown(path, (uid_t)-1, gid) < 0 || chmod(path, weak_or("folder_modes", 02750, 0755)) < 0)
         return failed("open to the group the folder", path, e);
     return 0;
 }

@@ -22,7 +22,8 @@
 
 struct spawn_bind {
     const char *from; /* opened as the user */
-    const char *onto; /* ours; made, as a folder or a file */
+    const char *onto; /* ours, made */
+    bool is_file;     /* a plain file, else a folder; refused when it is another by now */
 };
 
 struct spawn_want {

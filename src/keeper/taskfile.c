@@ -10,6 +10,7 @@
 #include "base/parse.h"
 #include "keeper/request.h"
 #include "sys/file.h"
+#include "sys/weak.h"
 
 #define PATH_BYTES 512
 #define TIME_MAX INT64_C(253402300799999) /* the year 9999 */
@@ -111,6 +112,7 @@ void task_result_write(const struct task_result *r, struct buf *out)
     json_put_i64(&w, "t_ms", r->t_ms);
     json_put_u64(&w, "cpu_ms", r->cpu_ms);
     json_put_u64(&w, "mem_peak_mib", r->mem_peak_mib);
+    json_put_u64(&w, "limit", r->limit);
     json_end(&w, '}');
     buf_addc(out, '\n');
 }
@@ -131,7 +133,8 @@ int task_result_read(struct str json, struct task_result *out, struct err *e)
         json_need_str(o, "why", 64, &why, e) < 0 ||
         json_need_i64(o, "t_ms", 0, TIME_MAX, &t_ms, e) < 0 ||
         json_need_u64(o, "cpu_ms", UINT64_MAX, &r.cpu_ms, e) < 0 ||
-        json_need_u64(o, "mem_peak_mib", UINT64_MAX, &r.mem_peak_mib, e) < 0)
+        json_need_u64(o, "mem_peak_mib", UINT64_MAX, &r.mem_peak_mib, e) < 0 ||
+        json_get_u64(o, "limit", UINT64_MAX, &r.limit, e) < 0)
         return -1;
     if (!task_end_parse(why, &r.why))
         return err_set(e, ERR_INVALID, "field 'why': no such reason");
@@ -203,7 +206,7 @@ static int cannot(const char *path, int fd, struct err *e)
 
 static int write_to(const char *path, int flags, struct str text, struct err *e)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0640);
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | flags, weak_or("file_modes", 0640, 0644));
     if (fd < 0)
         return cannot(path, fd, e);
     ssize_t n = write(fd, text.p, text.n);

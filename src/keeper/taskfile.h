@@ -48,6 +48,7 @@ struct task_result {
     enum task_end why;
     int64_t t_ms;
     uint64_t cpu_ms, mem_peak_mib;
+    uint64_t limit; /* of processes, when that is why; 0: not known */
 };
 void task_result_write(const struct task_result *r, struct buf *out);
 int task_result_read(struct str json, struct task_result *out, struct err *e) MUST_USE;

@@ -138,6 +138,8 @@ void tell_ended(const struct env *env, const char *task, const struct task_resul
     json_put_str(&t.w, "why", str_of(task_end_name(r->why)));
     json_put_u64(&t.w, "cpu_ms", r->cpu_ms);
     json_put_u64(&t.w, "mem_peak_mib", r->mem_peak_mib);
+    if (r->limit)
+        json_put_u64(&t.w, "limit", r->limit);
     end(env, &t);
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/str.h"
 #include "sys/file.h"
+#include "sys/weak.h"
 
 #define BUSY_WAIT_MS 500 /* for a sqlite3 shell that somebody has open */
 #define PATH_BYTES 4096u
@@ -75,7 +76,8 @@ int db_claim(const char *path, struct err *e)
     AUTO(file_close_p) int lock = lock_take(path, e);
     if (lock < 0)
         return -1;
-    AUTO(file_close_p) int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    AUTO(file_close_p)
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, weak_or("store_mode", 0600, 0644));
     if (fd < 0)
         return failed("open", path, errno, e);
     int held = lock;

@@ -3,6 +3,7 @@
 Shares no code with the daemon: HTTP by the standard library, the truth about processes from /proc.
 Waiting is for a condition and has a bound, never for a time to pass.
 """
+import contextlib
 import glob
 import http.client
 import json
@@ -104,20 +105,39 @@ def pids_naming(folder):
             if folder.encode() in proc_file(pid, "cmdline") and pid != os.getpid()]
 
 
+@contextlib.contextmanager
+def acting_as(uid):
+    """What is connected or opened meanwhile is that user's, as on any machine."""
+    os.setegid(uid)
+    os.seteuid(uid)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+        os.setegid(0)
+
+
 class UnixConnection(http.client.HTTPConnection):
-    def __init__(self, path, timeout):
+    def __init__(self, path, timeout, uid=0):
         super().__init__("localhost", timeout=timeout)
         self.path = path
+        self.uid = uid
 
     def connect(self):
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.sock.settimeout(self.timeout)
-        self.sock.connect(self.path)
+        with acting_as(self.uid) if self.uid else contextlib.nullcontext():
+            self.sock.connect(self.path)
 
 
 class Cluster:
-    def __init__(self, options=(), state_bytes=0, listen="none", size=("--simulate-gpus", "4", "--cpus", "64")):
-        """Names and addresses come from our pid: two clusters at once do not meet."""
+    def __init__(self, options=(), state_bytes=0, listen="none", size=("--simulate-gpus", "4", "--cpus", "64"),
+                 weak=None):
+        """Names and addresses come from our pid: two clusters at once do not meet.
+
+        weak: the test programs instead of the product's, with these protections taken away."""
+        kind = "" if weak is None else "-weak"
+        self.program = f"{BUILD}/nightshiftd{kind}"
         self.folder = tempfile.mkdtemp(prefix="ns.", dir="/tmp")
         os.chmod(self.folder, 0o755)
         self.state, self.run = f"{self.folder}/s", f"{self.folder}/r"
@@ -126,7 +146,12 @@ class Cluster:
         self.cgroup = f"ns-test-{os.getpid()}"
         self.bridge = f"nt{os.getpid() % 100000}x"
         self.options = [*size, "--listen", listen, "--cgroup", self.cgroup,
-                        "--net-prefix", self.bridge, "--net-range", f"10.{150 + os.getpid() % 100}.0.0/16", *options]
+                        "--net-prefix", self.bridge, "--net-table", self.bridge,
+                        "--net-range", f"10.{150 + os.getpid() % 100}.0.0/16", *options]
+        self.env = {}  # of the daemon and the keeper, besides ours
+        if weak is not None:
+            self.env["NIGHTSHIFT_WEAK"] = f"{self.folder}/weak"
+            self.weaken(weak)
         self.daemon = None
         self.has_tmpfs = state_bytes > 0
         for folder in (self.state, self.libexec, self.work):
@@ -140,7 +165,7 @@ class Cluster:
         for folder in (f"{self.state}/homes/root", self.work):
             os.chown(folder, JOB_UID, JOB_UID)
         shutil.copy(f"{LIBEXEC}/nightshift-init", self.libexec)
-        shutil.copy(f"{LIBEXEC}/nightshift-keeper", f"{self.libexec}/keeper")
+        shutil.copy(f"{LIBEXEC}/nightshift-keeper{kind}", f"{self.libexec}/keeper")
         with open(f"{self.libexec}/nightshift-keeper", "w", encoding="utf-8") as f:
             f.write(KEEPER_STARTER.format(folder=self.libexec))
         os.chmod(f"{self.libexec}/nightshift-keeper", 0o755)
@@ -148,17 +173,24 @@ class Cluster:
     # ---- processes ----
 
     def argv(self):
-        return [f"{BUILD}/nightshiftd", "--state", self.state, "--run", self.run, "--libexec", self.libexec,
+        return [self.program, "--state", self.state, "--run", self.run, "--libexec", self.libexec,
                 *self.options]
 
     def start(self, failpoint=None, before=None):
         """`before` is called in the new process before it becomes the daemon."""
         env = {key: value for key, value in os.environ.items() if not key.startswith("NIGHTSHIFT_")}
+        env |= self.env
         if failpoint:
             env["NIGHTSHIFT_FAILPOINT"] = failpoint
         with open(self.log_path, "ab") as log:
             self.daemon = subprocess.Popen(self.argv(), env=env, stdin=subprocess.DEVNULL, stdout=log,
                                            stderr=log, start_new_session=True, preexec_fn=before)
+
+    def weaken(self, names):
+        """From now on these protections are gone, and no others."""
+        with open(f"{self.folder}/weak.new", "w", encoding="utf-8") as f:
+            f.write(",".join(names))
+        os.rename(f"{self.folder}/weak.new", f"{self.folder}/weak")
 
     def keeper_pid(self):
         """None while there is none.  Neither the shell that is about to become it counts, nor a child of
@@ -223,9 +255,9 @@ class Cluster:
 
     # ---- the API ----
 
-    def call(self, method, path, body=None, key=None, timeout=PATIENCE_S):
+    def call(self, method, path, body=None, key=None, timeout=PATIENCE_S, uid=0):
         """(status, what the answer says); Away when there was no whole answer."""
-        conn = UnixConnection(f"{self.run}/api.sock", timeout)
+        conn = UnixConnection(f"{self.run}/api.sock", timeout, uid)
         headers = {"Content-Type": "application/json"} if method == "POST" else {}
         if key:
             headers["Idempotency-Key"] = key
@@ -247,8 +279,8 @@ class Cluster:
         assert status < 300, f"{method} {path}: {status} {answer}"
         return answer
 
-    def submit(self, command, key=None, **spec):
-        return self.ask("POST", "/v1/jobs", {"command": command, **spec}, key=key)["id"]
+    def submit(self, command, key=None, uid=0, **spec):
+        return self.ask("POST", "/v1/jobs", {"command": command, **spec}, key=key, uid=uid)["id"]
 
     def job(self, number):
         return self.ask("GET", f"/v1/jobs/{number}")
@@ -330,6 +362,8 @@ class Cluster:
         for name in os.listdir("/sys/class/net"):
             if name.startswith(self.bridge):
                 self._remove_bridge(name)
+        if shutil.which("nft"):
+            subprocess.run(["nft", "delete", "table", "inet", self.bridge], check=False, stderr=subprocess.DEVNULL)
         for path in sorted(glob.glob(f"/sys/fs/cgroup/*/{self.cgroup}/**/", recursive=True), reverse=True):
             try:
                 os.rmdir(path)

@@ -66,6 +66,10 @@ static void events_of_tasks_become_the_engines(void)
     CHECK_INT(an.event.ended.why, END_MEMORY);
     CHECK_INT(an.event.ended.cpu_ms, 77);
     CHECK_INT(an.event.ended.mem_peak_mib, 88);
+    an = reads(&a, "{\"ev\":\"ended\",\"task\":\"1.1.0\",\"code\":1,\"why\":\"out_of_processes\","
+                   "\"limit\":64}");
+    CHECK_INT(an.event.ended.why, END_PROCESSES);
+    CHECK_INT(an.event.ended.limit, 64);
     an = reads(
         &a, "{\"ev\":\"progress\",\"task\":\"1.1.0\",\"text\":\"image\",\"done\":1,\"total\":4}");
     CHECK(str_is(an.event.progress.text, "image") && an.event.progress.total == 4);

@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+"""hostile_table - what keeps tenants apart: each protection that a test can take away, by name.
+
+The names are those of weak_here and weak_or in src (see src/sys/weak.h).  Run as a program it prints the
+table of docs/ops/security.md; hostile_cases.py attacks each of them.
+"""
+
+# name, what it is, what it stops
+PROTECTIONS = [
+    ("account", "a job runs as its user, never as root", "reading what is root's, e.g. `/etc/shadow`"),
+    ("capabilities", "a job has no capability, nor can it get one",
+     "making device files; mounting a control group and lifting its own limits"),
+    ("no_new_privs", "setuid programs give nothing", "becoming root through one"),
+    ("nosuid", "setuid bits in homes, volumes and the system do not count", "becoming root through one"),
+    ("nodev", "device files in homes and volumes do not work", "opening a device that somebody left there"),
+    ("devices", "a list of devices in the control group (cgroup v1)", "opening a device that is not the job's"),
+    ("gpu_nodes", "device files of a job's own GPUs only", "using another's GPU"),
+    ("seccomp", "system calls that jobs do not need are refused",
+     "kernel keys, mounts, namespaces of its own; with them, lifting its own limits"),
+    ("pid", "a pid namespace each job", "seeing and signalling processes of others"),
+    ("ipc", "an ipc namespace each job", "shared memory and queues of others"),
+    ("cgroup", "a cgroup namespace each job", "seeing where in the control groups it is"),
+    ("network", "a network namespace each job", "the machine's own loopback, sockets without a file"),
+    ("tenant_firewall", "no packet from one tenant's bridge to another's", "ports of another tenant's jobs"),
+    ("host_firewall", "no packet from a job to the machine", "services of the machine"),
+    ("view", "only the system's folders, the home and volumes are there", "sockets of services in `/run`"),
+    ("readonly_system", "the system's folders are read-only", "writing where an administrator left a folder open"),
+    ("private_tmp", "a `/tmp` each job", "files of others in `/tmp`"),
+    ("masked_paths", "parts of `/proc` and `/sys` are covered", "who else uses kernel keys, and more about the machine"),
+    ("readonly_paths", "settings in `/proc` are read-only", "changing the kernel, e.g. `core_pattern`"),
+    ("binds_as_user", "home and volumes are opened with the user's own rights", "folders inside another's closed home"),
+    ("machinery", "a volume cannot be `/`, `/proc`, `/sys` or `/dev`, whatever link leads there",
+     "the machine's own processes"),
+    ("reserved", "a volume cannot be put over parts that are ours", "replacing the supervisor of a job"),
+    ("memory", "a limit of memory", "a memory bomb"),
+    ("pids", "a limit of processes", "a fork bomb"),
+    ("cpu", "a limit of CPU time", "taking the CPUs of others"),
+    ("scratch_size", "a bound on the bytes in `/tmp`", "filling the disk"),
+    ("scratch_files", "a bound on the files in `/tmp`", "using up the disk's inodes"),
+    ("terminals", "a bound on the terminals of a job", "using up the machine's terminals"),
+    ("log_bound", "output is kept up to a bound, the newest", "filling the disk with output"),
+    ("folder_modes", "folders of jobs are closed to other users of the machine", "logs, job files, a job's terminal"),
+    ("file_modes", "files of jobs are closed to other users of the machine", "logs and job files"),
+    ("socket_modes", "sockets of the keeper and of jobs are closed to other users", "commanding the keeper; a job's terminal"),
+    ("store_mode", "the database is closed to other users of the machine", "reading all there is"),
+    ("role", "some calls are for administrators", "draining machines, the doctor"),
+    ("tenant_scope", "calls see jobs of the caller's tenants", "jobs of another tenant, and what happens to them"),
+    ("owner", "log, terminal and verbs are for a job's owner", "a colleague's output; ending or entering their job"),
+    ("spec_owner", "command and environment are for a job's owner", "a colleague's secrets in them"),
+    ("tenant_member", "jobs are submitted for one's own tenants", "using up another tenant's share"),
+    ("token_owner", "tokens are their user's", "making, seeing or deleting another's token"),
+    ("token_role", "nobody makes a token above their own role", "becoming an administrator"),
+    ("holders", "who has a GPU is told within the tenant only", "names of another tenant's people and jobs"),
+    ("body_share", "what one caller sends at once is bounded over all connections", "using up the daemon's memory"),
+    ("caller_share", "one caller gets at most half of the connections", "keeping everybody else from the API"),
+]
+NAMES = [row[0] for row in PROTECTIONS]
+
+if __name__ == "__main__":
+    print("| protection | | stops |\n|---|---|---|")
+    for name, what, stops in PROTECTIONS:
+        print(f"| `{name}` | {what} | {stops} |")
