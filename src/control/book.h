@@ -23,6 +23,7 @@ struct task {
     enum task_state state;
     enum task_end why;
     int code, signal;
+    uint64_t lost_bytes; /* of its output */
 };
 
 struct control;

@@ -138,6 +138,7 @@ void tell_ended(const struct env *env, const char *task, const struct task_resul
     json_put_str(&t.w, "why", str_of(task_end_name(r->why)));
     json_put_u64(&t.w, "cpu_ms", r->cpu_ms);
     json_put_u64(&t.w, "mem_peak_mib", r->mem_peak_mib);
+    json_put_u64(&t.w, "lost_bytes", r->lost_bytes);
     end(env, &t);
 }
 
