@@ -7,6 +7,8 @@
     "{\"type\":\"string\",\"pattern\":\"^(all|(" JOB_STATES(X) "x{0})(,(" JOB_STATES(              \
         X) "x{0}))*)$\"}"
 
+#define QUERY_PLACE "{\"type\":\"string\",\"pattern\":\"^[0-9]{1,9}[.][0-9]{1,18}[.][0-9]{1,18}$\"}"
+
 static const struct api_query list_query[] = {
     { "state", QUERY_STATES, "states, separated by commas, or 'all'; by default those not ended" },
     { "user", QUERY_TEXT, "jobs of this user" },
@@ -26,12 +28,21 @@ static const struct api_query log_query[] = {
     { "run", "{\"type\":\"integer\",\"minimum\":0,\"maximum\":4294967295}",
       "of which run; by default the latest" },
     { "tail", QUERY_NUMBER, "begin with the last so many lines" },
-    { "format", "{\"enum\":[\"text\",\"records\",\"frames\"]}", "text, records or frames" },
+    { "from", QUERY_PLACE, "begin at this place, as a LOGGED frame has it: RUN.SEGMENT.BYTE" },
+    { "until", QUERY_PLACE, "end at this place" },
+    { "format", "{\"enum\":[\"text\",\"records\",\"frames\",\"framed-records\"]}",
+      "text; records: with time and stream; frames: of wire/stream.h" },
     { 0 },
 };
 static const struct api_query stream_query[] = {
     { "replica", "{\"type\":\"integer\",\"minimum\":0,\"maximum\":4096}",
       "which replica; by default the first" },
+    { "key", "{\"type\":\"string\",\"pattern\":\"^[0-9a-f]{16,64}$\"}",
+      "names the stream when frames are sent: random, and new for each" },
+    { 0 },
+};
+static const struct api_query send_query[] = {
+    { "n", QUERY_NUMBER, "1, 2, …: the same one twice is done once" },
     { 0 },
 };
 static const struct api_query usage_query[] = {
@@ -58,8 +69,10 @@ const struct route api_routes[] = {
     { "GET", "/v1/jobs/:id/log", M, api_job_log, "Its output", BODY_NONE, log_query, 200,
       "text/plain" },
     { "GET", "/v1/jobs/:id/stream", M, api_job_stream,
-      "Attach or run a command inside: frames over an upgraded connection", BODY_NONE, stream_query,
-      101, "application/octet-stream" },
+      "Attach or run a command inside: the frames that come out", BODY_NONE, stream_query, 200,
+      "application/octet-stream" },
+    { "POST", "/v1/jobs/:id/stream/:key", M, api_job_stream_send, "Frames that go in", BODY_FRAMES,
+      send_query, 204, NULL },
     { "POST", "/v1/jobs/:id/cancel", M, api_job_cancel, "End a job", BODY_OPTIONAL, NULL, 200,
       NULL },
     { "POST", "/v1/jobs/:id/hold", M, api_job_hold, "Keep a waiting job out of the queue",

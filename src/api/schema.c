@@ -22,6 +22,7 @@ static const char *const bodies[] = {
                    "\"enum\":[\"member\",\"admin\"]}}}",
     [BODY_SESSION] = "{\"type\":\"object\",\"required\":[\"token\"],\"additionalProperties\":false,"
                      "\"properties\":{\"token\":{\"type\":\"string\"}}}",
+    [BODY_FRAMES] = "{\"type\":\"string\",\"format\":\"binary\"}",
 };
 
 /* "/v1/jobs/:id" -> "/v1/jobs/{id}" */
@@ -72,7 +73,7 @@ static void put_answers(struct json_out *w, const struct route *r)
     json_begin(w, "responses", '{');
     json_begin(w, status, '{');
     json_put_str(w, "description", STR("done"));
-    if (r->status != 204 && r->status != 101) {
+    if (r->status != 204) {
         json_begin(w, "content", '{');
         json_begin(w, r->type ? r->type : "application/json", '{');
         json_end(w, '}');
@@ -107,7 +108,8 @@ static void put_operation(struct json_out *w, const struct route *r)
         json_begin(w, "requestBody", '{');
         json_put_bool(w, "required", r->body != BODY_OPTIONAL && r->body != BODY_TOKEN);
         json_begin(w, "content", '{');
-        json_begin(w, "application/json", '{');
+        json_begin(w, r->body == BODY_FRAMES ? "application/octet-stream" : "application/json",
+                   '{');
         json_put_raw(w, "schema", str_of(bodies[r->body]));
         json_end(w, '}');
         json_end(w, '}');

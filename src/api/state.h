@@ -45,7 +45,8 @@ enum api_body {
     BODY_OPTIONAL, /* an object that says nothing */
     BODY_SIGNAL,
     BODY_TOKEN,
-    BODY_SESSION
+    BODY_SESSION,
+    BODY_FRAMES /* bytes: wire/stream.h */
 };
 
 struct api_query {
@@ -105,7 +106,7 @@ void put_job(struct json_out *w, const char *key, struct api *a, const struct st
 api_fn api_job_list, api_job_submit, api_job_check, api_job_get, api_job_why, api_job_cancel,
     api_job_hold, api_job_release, api_job_freeze, api_job_thaw, api_job_signal; /* jobs.c */
 api_fn api_job_log;                                                              /* log.c */
-api_fn api_job_stream;                                                           /* stream.c */
+api_fn api_job_stream, api_job_stream_send;                                      /* stream.c */
 api_fn api_node_list, api_node_drain, api_node_resume;                           /* nodes.c */
 api_fn api_quota, api_usage;                                                     /* shares.c */
 api_fn api_events;                                                               /* events.c */

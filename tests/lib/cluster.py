@@ -116,15 +116,15 @@ class UnixConnection(http.client.HTTPConnection):
 
 
 class Cluster:
-    def __init__(self, options=(), state_bytes=0):
-        """Names and addresses come from our pid: two clusters at once do not meet."""
+    def __init__(self, options=(), state_bytes=0, name="test"):
+        """Names and addresses come from our pid, and from ours when there is one more: none meet."""
         self.folder = tempfile.mkdtemp(prefix="ns.", dir="/tmp")
         os.chmod(self.folder, 0o755)
         self.state, self.run = f"{self.folder}/s", f"{self.folder}/r"
         self.libexec, self.work = f"{self.folder}/x", f"{self.folder}/w"
         self.log_path = f"{self.folder}/log"
-        self.cgroup = f"ns-test-{os.getpid()}"
-        self.bridge = f"nt{os.getpid() % 100000}x"
+        self.cgroup = f"ns-{name}-{os.getpid()}"
+        self.bridge = f"nt{os.getpid() % 100000}{name[0]}"
         self.options = ["--simulate-gpus", "4", "--cpus", "64", "--listen", "none", "--cgroup", self.cgroup,
                         "--net-prefix", self.bridge, "--net-range", f"10.{150 + os.getpid() % 100}.0.0/16", *options]
         self.daemon = None
@@ -206,10 +206,10 @@ class Cluster:
 
     # ---- the API ----
 
-    def call(self, method, path, body=None, key=None, timeout=PATIENCE_S):
+    def call(self, method, path, body=None, key=None, timeout=PATIENCE_S, kind="application/json"):
         """(status, what the answer says); Away when there was no whole answer."""
         conn = UnixConnection(f"{self.run}/api.sock", timeout)
-        headers = {"Content-Type": "application/json"} if method == "POST" else {}
+        headers = {"Content-Type": kind} if method == "POST" else {}
         if key:
             headers["Idempotency-Key"] = key
         text = body if body is None or isinstance(body, (bytes, str)) else json.dumps(body)
