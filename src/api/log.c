@@ -28,6 +28,7 @@ struct follower {
     uint32_t run, replica; /* run 0: the latest, and those after it */
     uint32_t opened;       /* the run whose log is open */
     bool ends_early;       /* before the job does */
+    uint64_t lost;         /* segments that are told of */
     bool placed;           /* framed: the place it begins at was told */
     enum log_format format;
     bool follow;
@@ -65,20 +66,70 @@ static void put_text(enum log_format format, const struct joblog_record *r, stru
         buf_addc(out, '\n');
 }
 
-static void put_record(const struct follower *f, const struct joblog_record *r, struct buf *out)
+/* What goes out next.  Lines that follow one another on one stream are one frame: a frame is a write
+ * at the other end. */
+struct sending {
+    struct buf out;
+    struct buf text; /* framed: of `type`, not in `out` yet */
+    enum stream_type type;
+};
+
+static struct sending sending_new(void)
 {
-    AUTO(buf_free) struct buf line = BUF(JOBLOG_RECORD_MAX + 64);
+    return (struct sending){ .out = BUF(2 * CHUNK), .text = BUF(STREAM_PAYLOAD_MAX) };
+}
+
+static void sending_clear(struct sending *s)
+{
+    buf_free(&s->out);
+    buf_free(&s->text);
+}
+
+static void sending_flush(struct sending *s)
+{
+    if (s->text.n)
+        stream_put(&s->out, s->type, buf_str(&s->text));
+    buf_truncate(&s->text, 0);
+}
+
+static void put_record(const struct follower *f, const struct joblog_record *r, struct sending *s)
+{
+    enum stream_type type = r->stream == JOBLOG_STDERR ? STREAM_STDERR : STREAM_STDOUT;
     if (r->stream == JOBLOG_META && f->format == LOG_AS_TEXT)
         return;
     if (r->stream == JOBLOG_META && f->format == LOG_AS_FRAMES) {
-        stream_put_note(out, r->text);
+        sending_flush(s);
+        stream_put_note(&s->out, r->text);
     } else if (is_framed(f->format)) {
-        put_text(f->format == LOG_AS_FRAMES ? LOG_AS_TEXT : f->format, r, &line);
-        stream_put_data(out, r->stream == JOBLOG_STDERR ? STREAM_STDERR : STREAM_STDOUT,
-                        buf_str(&line));
+        if (s->type != type || s->text.n + JOBLOG_RECORD_MAX + 1 > STREAM_PAYLOAD_MAX)
+            sending_flush(s);
+        s->type = type;
+        put_text(f->format == LOG_AS_FRAMES ? LOG_AS_TEXT : f->format, r, &s->text);
     } else {
-        put_text(f->format, r, out);
+        put_text(f->format, r, &s->out);
     }
+}
+
+/* The log keeps the newest, and a job does not wait for those who read it. */
+static void put_losses(struct follower *f, struct sending *s)
+{
+    uint64_t lost = f->reader ? joblog_reader_lost_segments(f->reader) : 0;
+    if (lost > f->lost && is_framed(f->format))
+        stream_put_note(&s->out, STR("some of its output was overwritten before it could be shown: "
+                                     "it writes faster than this is read"));
+    f->lost = lost;
+}
+
+/* Records until there is enough.  As joblog_reader_next. */
+static int put_records(struct follower *f, struct sending *s, struct err *e)
+{
+    struct joblog_record r;
+    int got = 0;
+    while (s->out.n < CHUNK && f->reader && (got = joblog_reader_next(f->reader, &r, e)) == 1)
+        put_record(f, &r, s);
+    sending_flush(s);
+    put_losses(f, s);
+    return got;
 }
 
 /* Where a client that was cut off may take it up again. */
@@ -121,14 +172,12 @@ static void finish(struct follower *f)
 /* What the open log still has, whatever the connection's queue; false: the reader was cut off. */
 static bool send_rest(struct follower *f)
 {
-    struct joblog_record r;
     struct err e;
     int got = 1;
     while (got == 1) {
-        AUTO(buf_free) struct buf b = BUF(2 * CHUNK);
-        while (b.n < CHUNK && (got = joblog_reader_next(f->reader, &r, &e)) == 1)
-            put_record(f, &r, &b);
-        if (b.n && !http_stream_write(f->rq, buf_str(&b)))
+        AUTO(sending_clear) struct sending s = sending_new();
+        got = put_records(f, &s, &e);
+        if (s.out.n && !http_stream_write(f->rq, buf_str(&s.out)))
             return false;
     }
     return true;
@@ -138,30 +187,27 @@ static bool send_rest(struct follower *f)
 static void send_on(void *ctx)
 {
     struct follower *f = ctx;
-    AUTO(buf_free) struct buf b = BUF(2 * CHUNK);
+    AUTO(sending_clear) struct sending s = sending_new();
     AUTO(arena_free) struct arena a = { 0 };
-    struct joblog_record r;
     struct store_job_now now = { 0 };
     struct err e;
-    int got = 0;
     bool ended = job_ended(f, &a, &now); /* asked first: what it wrote before is then all there */
     if (http_stream_queued(f->rq) > CHUNK)
         return; /* on_room */
     if (!f->placed && f->reader)
-        put_place(f, &b);
+        put_place(f, &s.out);
     f->placed = f->reader;
-    size_t head = b.n;
-    while (b.n < CHUNK && f->reader && (got = joblog_reader_next(f->reader, &r, &e)) == 1)
-        put_record(f, &r, &b);
-    if (b.n > head)
-        put_place(f, &b);
+    size_t head = s.out.n;
+    int got = put_records(f, &s, &e);
+    if (s.out.n > head)
+        put_place(f, &s.out);
     if (got < 0)
         log_event(f->api->config.log, LOG_WARN_, "log.read", "job=%llu why=%s",
                   (unsigned long long)f->job, e.msg);
     bool over = got != 1 && (ended || !f->follow);
     if (over && ended && !f->ends_early)
-        put_end(f, &now, &b);
-    if (b.n && !http_stream_write(f->rq, buf_str(&b)))
+        put_end(f, &now, &s.out);
+    if (s.out.n && !http_stream_write(f->rq, buf_str(&s.out)))
         return;
     if (over)
         finish(f);
@@ -186,6 +232,7 @@ static void open_log(struct follower *f, uint32_t run)
     f->reader = joblog_reader_free(f->reader);
     f->opened = run;
     f->placed = false;
+    f->lost = 0;
     f->watch = filewatch_add(f->api->files, dir, send_on, f, &e);
     if (f->watch)
         f->reader = joblog_reader_open(dir, &e);
