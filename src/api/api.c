@@ -128,8 +128,9 @@ static int identify(struct call *c, struct err *e)
         return auth_local(a->config.auth, peer->uid, &c->who, e);
     if (cookie)
         return auth_token(a->config.auth, str_of(cookie), now_ms, &c->who, e);
-    err_set(e, ERR_DENIED, "who is calling?");
-    return err_hint(e, "send the header Authorization: Bearer TOKEN");
+    err_set(e, ERR_DENIED, "this needs a token: who is calling?");
+    return err_hint(e, "set NIGHTSHIFT_TOKEN (the header Authorization: Bearer TOKEN); "
+                       "one is made on the machine itself: nightshift tokens create NAME");
 }
 
 static void set_scope(struct call *c)

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "api/state.h"
+#include "base/parse.h"
 #include "wire/joblog.h"
 #include "wire/stream.h"
 
@@ -11,8 +12,14 @@
 enum log_format {
     LOG_AS_TEXT,
     LOG_AS_RECORDS,
-    LOG_AS_FRAMES
+    LOG_AS_FRAMES,
+    LOG_AS_FRAMED_RECORDS
 };
+
+static bool is_framed(enum log_format f)
+{
+    return f == LOG_AS_FRAMES || f == LOG_AS_FRAMED_RECORDS;
+}
 
 struct follower {
     struct api *api;
@@ -20,6 +27,9 @@ struct follower {
     uint64_t job;
     uint32_t run, replica; /* run 0: the latest, and those after it */
     uint32_t opened;       /* the run whose log is open */
+    bool ends_early;       /* before the job does */
+    uint64_t lost;         /* segments that are told of */
+    bool placed;           /* framed: the place it begins at was told */
     enum log_format format;
     bool follow;
     struct joblog_reader *reader;
@@ -45,39 +55,97 @@ static void on_close(void *ctx)
     follower_free(ctx);
 }
 
-static void put_record(const struct follower *f, const struct joblog_record *r, struct buf *out)
+static void put_text(enum log_format format, const struct joblog_record *r, struct buf *out)
 {
     char when[32];
-    if (f->format == LOG_AS_RECORDS) {
+    if (format == LOG_AS_RECORDS || format == LOG_AS_FRAMED_RECORDS)
         buf_printf(out, "%s %s %c ", clock_format(r->t_us / 1000, when),
                    joblog_stream_name(r->stream), r->full ? 'F' : 'P');
-        buf_add(out, r->text);
+    buf_add(out, r->text);
+    if (r->full || format != LOG_AS_TEXT)
         buf_addc(out, '\n');
-    } else if (r->stream == JOBLOG_META) {
+}
+
+/* What goes out next.  Lines that follow one another on one stream are one frame: a frame is a write
+ * at the other end. */
+struct sending {
+    struct buf out;
+    struct buf text; /* framed: of `type`, not in `out` yet */
+    enum stream_type type;
+};
+
+static struct sending sending_new(void)
+{
+    return (struct sending){ .out = BUF(2 * CHUNK), .text = BUF(STREAM_PAYLOAD_MAX) };
+}
+
+static void sending_clear(struct sending *s)
+{
+    buf_free(&s->out);
+    buf_free(&s->text);
+}
+
+static void sending_flush(struct sending *s)
+{
+    if (s->text.n)
+        stream_put(&s->out, s->type, buf_str(&s->text));
+    buf_truncate(&s->text, 0);
+}
+
+static void put_record(const struct follower *f, const struct joblog_record *r, struct sending *s)
+{
+    enum stream_type type = r->stream == JOBLOG_STDERR ? STREAM_STDERR : STREAM_STDOUT;
+    if (r->stream == JOBLOG_META && f->format == LOG_AS_TEXT)
         return;
-    } else if (f->format == LOG_AS_TEXT) {
-        buf_add(out, r->text);
-        if (r->full)
-            buf_addc(out, '\n');
+    if (r->stream == JOBLOG_META && f->format == LOG_AS_FRAMES) {
+        sending_flush(s);
+        stream_put_note(&s->out, r->text);
+    } else if (is_framed(f->format)) {
+        if (s->type != type || s->text.n + JOBLOG_RECORD_MAX + 1 > STREAM_PAYLOAD_MAX)
+            sending_flush(s);
+        s->type = type;
+        put_text(f->format == LOG_AS_FRAMES ? LOG_AS_TEXT : f->format, r, &s->text);
     } else {
-        enum stream_type t = r->stream == JOBLOG_STDERR ? STREAM_STDERR : STREAM_STDOUT;
-        AUTO(buf_free) struct buf line = BUF(JOBLOG_TEXT_MAX + 1);
-        buf_add(&line, r->text);
-        if (r->full)
-            buf_addc(&line, '\n');
-        if (line.n)
-            stream_put_data(out, t, buf_str(&line));
+        put_text(f->format, r, &s->out);
     }
 }
 
-/* The job as the store has it: its end is told when it is on the disk. */
-static bool job_ended(const struct follower *f, struct store_job_now *out)
+/* The log keeps the newest, and a job does not wait for those who read it. */
+static void put_losses(struct follower *f, struct sending *s)
 {
-    AUTO(arena_free) struct arena a = { 0 };
+    uint64_t lost = f->reader ? joblog_reader_lost_segments(f->reader) : 0;
+    if (lost > f->lost && is_framed(f->format))
+        stream_put_note(&s->out, STR("some of its output was overwritten before it could be shown: "
+                                     "it writes faster than this is read"));
+    f->lost = lost;
+}
+
+/* Records until there is enough.  As joblog_reader_next. */
+static int put_records(struct follower *f, struct sending *s, struct err *e)
+{
+    struct joblog_record r;
+    int got = 0;
+    while (s->out.n < CHUNK && f->reader && (got = joblog_reader_next(f->reader, &r, e)) == 1)
+        put_record(f, &r, s);
+    sending_flush(s);
+    put_losses(f, s);
+    return got;
+}
+
+/* Where a client that was cut off may take it up again. */
+static void put_place(const struct follower *f, struct buf *out)
+{
+    if (is_framed(f->format) && f->reader)
+        stream_put_logged(out, &(struct stream_place){ f->opened, joblog_reader_place(f->reader) });
+}
+
+/* The job as the store has it: its end is told when it is on the disk. */
+static bool job_ended(const struct follower *f, struct arena *a, struct store_job_now *out)
+{
     struct store_scope all = { .everything = true };
     struct store_job j;
     struct err e;
-    if (store_job_get(f->api->config.store, &all, f->job, &a, &j, &e) < 0)
+    if (store_job_get(f->api->config.store, &all, f->job, a, &j, &e) < 0)
         return true; /* it is gone altogether */
     *out = j.now;
     return job_state_ended(j.now.state);
@@ -86,10 +154,11 @@ static bool job_ended(const struct follower *f, struct store_job_now *out)
 static void put_end(const struct follower *f, const struct store_job_now *n, struct buf *out)
 {
     struct stream_exit how = { .code = n->exit_code & 0xff, .signal = n->exit_signal & 0x7f };
-    if (f->format != LOG_AS_FRAMES)
+    if (!is_framed(f->format))
         return;
     if (n->state == JOB_CANCELLED && !how.code && !how.signal)
         how.signal = 15;
+    stream_put_note(out, n->message);
     stream_put_exit(out, &how);
 }
 
@@ -103,14 +172,12 @@ static void finish(struct follower *f)
 /* What the open log still has, whatever the connection's queue; false: the reader was cut off. */
 static bool send_rest(struct follower *f)
 {
-    struct joblog_record r;
     struct err e;
     int got = 1;
     while (got == 1) {
-        AUTO(buf_free) struct buf b = BUF(2 * CHUNK);
-        while (b.n < CHUNK && (got = joblog_reader_next(f->reader, &r, &e)) == 1)
-            put_record(f, &r, &b);
-        if (b.n && !http_stream_write(f->rq, buf_str(&b)))
+        AUTO(sending_clear) struct sending s = sending_new();
+        got = put_records(f, &s, &e);
+        if (s.out.n && !http_stream_write(f->rq, buf_str(&s.out)))
             return false;
     }
     return true;
@@ -120,30 +187,37 @@ static bool send_rest(struct follower *f)
 static void send_on(void *ctx)
 {
     struct follower *f = ctx;
-    AUTO(buf_free) struct buf b = BUF(2 * CHUNK);
-    struct joblog_record r;
+    AUTO(sending_clear) struct sending s = sending_new();
+    AUTO(arena_free) struct arena a = { 0 };
     struct store_job_now now = { 0 };
     struct err e;
-    int got = 0;                     /* no log yet */
-    bool ended = job_ended(f, &now); /* asked first: what it wrote before is then all there */
-    if (http_stream_queued(f->rq) > CHUNK) {
-        loop_timer_set(f->again, 5, 0);
-        return;
-    }
-    while (b.n < CHUNK && f->reader && (got = joblog_reader_next(f->reader, &r, &e)) == 1)
-        put_record(f, &r, &b);
+    bool ended = job_ended(f, &a, &now); /* asked first: what it wrote before is then all there */
+    if (http_stream_queued(f->rq) > CHUNK)
+        return; /* on_room */
+    if (!f->placed && f->reader)
+        put_place(f, &s.out);
+    f->placed = f->reader;
+    size_t head = s.out.n;
+    int got = put_records(f, &s, &e);
+    if (s.out.n > head)
+        put_place(f, &s.out);
     if (got < 0)
         log_event(f->api->config.log, LOG_WARN_, "log.read", "job=%llu why=%s",
                   (unsigned long long)f->job, e.msg);
     bool over = got != 1 && (ended || !f->follow);
-    if (over && ended)
-        put_end(f, &now, &b);
-    if (b.n && !http_stream_write(f->rq, buf_str(&b)))
+    if (over && ended && !f->ends_early)
+        put_end(f, &now, &s.out);
+    if (s.out.n && !http_stream_write(f->rq, buf_str(&s.out)))
         return;
     if (over)
         finish(f);
     else if (got == 1)
         loop_timer_set(f->again, 0, 0);
+}
+
+static void on_room(void *ctx)
+{
+    loop_timer_set(((struct follower *)ctx)->again, 0, 0);
 }
 
 /* A job that waits has no log yet; look again when something happened. */
@@ -157,6 +231,8 @@ static void open_log(struct follower *f, uint32_t run)
     f->watch = filewatch_remove(f->watch);
     f->reader = joblog_reader_free(f->reader);
     f->opened = run;
+    f->placed = false;
+    f->lost = 0;
     f->watch = filewatch_add(f->api->files, dir, send_on, f, &e);
     if (f->watch)
         f->reader = joblog_reader_open(dir, &e);
@@ -196,24 +272,55 @@ void followers_free(struct api *a)
 
 static enum log_format read_format(const struct call *c)
 {
+    static const char *const words[] = { "text", "records", "frames", "framed-records" };
     struct str text = query_text(c, "format");
-    return str_is(text, "records") ? LOG_AS_RECORDS
-         : str_is(text, "frames")  ? LOG_AS_FRAMES
-                                   : LOG_AS_TEXT;
+    size_t i = ARRAY_LEN(words) - 1;
+    while (i > LOG_AS_TEXT && !str_is(text, words[i]))
+        i--;
+    return (enum log_format)i;
+}
+
+/* What may be asked of a log, besides its format. */
+struct log_want {
+    uint64_t replica, run, tail;
+    bool has_from, has_until;
+    struct stream_place from, until;
+};
+
+static struct log_want read_want(const struct call *c)
+{
+    struct log_want w = { .replica = query_number(c, "replica", 0),
+                          .run = query_number(c, "run", 0),
+                          .tail = query_number(c, "tail", UINT64_MAX) };
+    w.has_from = query_place(c, "from", &w.from);
+    w.has_until = query_place(c, "until", &w.until);
+    return w;
+}
+
+/* To where it shall begin.  A run that was left meanwhile is left out: it is told as another one. */
+static int seek(struct follower *f, const struct log_want *w, struct err *e)
+{
+    if (!f->reader)
+        return 0;
+    if (w->has_until)
+        joblog_reader_end_at(f->reader, &w->until.at);
+    if (w->has_from && (w->from.run == 0 || w->from.run == f->opened))
+        return joblog_reader_seek(f->reader, &w->from.at, e);
+    return w->tail == UINT64_MAX ? 0 : joblog_reader_tail(f->reader, w->tail, e);
 }
 
 int api_job_log(struct call *c, struct err *e)
 {
-    uint64_t id, replica = query_number(c, "replica", 0), run = query_number(c, "run", 0),
-                 tail = query_number(c, "tail", UINT64_MAX);
+    uint64_t id;
     struct follower want = {
         .api = c->api, .rq = c->rq, .follow = query_flag(c, "follow"), .format = read_format(c)
     };
+    struct log_want w = read_want(c);
     struct store_job j;
     size_t open = 0;
     if (read_id(c, &id, e) < 0 || find_job(c, id, true, &j, e) < 0)
         return -1;
-    if (replica >= j.fixed.replicas) {
+    if (w.replica >= j.fixed.replicas) {
         c->field = "replica";
         return err_set(e, ERR_NOT_FOUND, "query 'replica': job %llu has replicas 0 to %u",
                        (unsigned long long)id, j.fixed.replicas - 1);
@@ -225,19 +332,20 @@ int api_job_log(struct call *c, struct err *e)
     struct follower *f = xcalloc(1, sizeof *f);
     *f = want;
     f->job = id;
-    f->run = (uint32_t)run;
-    f->replica = (uint32_t)replica;
+    f->run = (uint32_t)w.run;
+    f->replica = (uint32_t)w.replica;
+    f->ends_early = w.has_until;
     f->next = c->api->followers;
     f->again = loop_timer(c->api->config.loop, send_on, f);
     c->api->followers = f;
     if (j.now.run > 0)
         open_log(f, f->run ? f->run : j.now.run);
-    if (f->reader && tail != UINT64_MAX && joblog_reader_tail(f->reader, tail, e) < 0)
-        log_event(c->api->config.log, LOG_WARN_, "log.tail", "why=%s", e->msg);
-    http_stream_begin(c->rq, 200,
-                      want.format == LOG_AS_FRAMES ? "application/octet-stream"
-                                                   : "text/plain; charset=utf-8",
-                      on_close, f);
+    if (seek(f, &w, e) < 0)
+        log_event(c->api->config.log, LOG_WARN_, "log.seek", "why=%s", e->msg);
+    http_stream_begin(
+        c->rq, 200, is_framed(f->format) ? "application/octet-stream" : "text/plain; charset=utf-8",
+        on_close, f);
+    http_stream_on_room(c->rq, on_room);
     send_on(f);
     return 0;
 }

@@ -61,13 +61,47 @@ static int check_text(const struct api_param *p, struct str s, struct err *e)
     return err_hint(e, "at most %llu are allowed", (unsigned long long)max);
 }
 
+static int check_hex(const struct api_param *p, struct str s, struct err *e)
+{
+    bool good = s.n >= p->min && s.n <= p->max;
+    for (size_t i = 0; i < s.n; i++)
+        good = good && ((s.p[i] >= '0' && s.p[i] <= '9') || (s.p[i] >= 'a' && s.p[i] <= 'f'));
+    if (good)
+        return 0;
+    err_set(e, ERR_INVALID, "'%.*s' is no hex number", (int)MIN(s.n, (size_t)80), s.p);
+    return err_hint(e, "%llu to %llu of the digits 0-9 and a-f", (unsigned long long)p->min,
+                    (unsigned long long)p->max);
+}
+
+static bool parse_place(struct str s, struct stream_place *out)
+{
+    struct str run, segment, byte;
+    uint64_t number;
+    struct err e;
+    if (!str_cut(s, '.', &run, &segment) || !str_cut(segment, '.', &segment, &byte) ||
+        parse_u64(run, UINT32_MAX, &number, &e) < 0 ||
+        parse_u64(segment, NUMBER_MAX, &out->at.segment, &e) < 0 ||
+        parse_u64(byte, NUMBER_MAX, &out->at.byte, &e) < 0)
+        return false;
+    out->run = (uint32_t)number;
+    return true;
+}
+
+static int check_place(const struct api_param *p, struct str s, struct err *e)
+{
+    struct stream_place unused;
+    (void)p;
+    if (parse_place(s, &unused))
+        return 0;
+    err_set(e, ERR_INVALID, "'%.*s' is no place in a log", (int)MIN(s.n, (size_t)60), s.p);
+    return err_hint(e, "RUN.SEGMENT.BYTE, as a LOGGED frame has it");
+}
+
 int param_check(const struct api_param *p, struct str text, struct err *e)
 {
     static int (*const checks[])(const struct api_param *, struct str, struct err *) = {
-        [PARAM_TEXT] = check_text,
-        [PARAM_NUMBER] = check_number,
-        [PARAM_WORD] = check_word,
-        [PARAM_WORDS] = check_words,
+        [PARAM_TEXT] = check_text,   [PARAM_NUMBER] = check_number, [PARAM_WORD] = check_word,
+        [PARAM_WORDS] = check_words, [PARAM_HEX] = check_hex,       [PARAM_PLACE] = check_place,
     };
     if (checks[p->kind](p, text, e) == 0)
         return 0;
@@ -129,6 +163,11 @@ int check_params(struct call *c, const struct route *r, struct err *e)
         const char *text = p->header ? http_header(c->rq, p->name) : NULL;
         if (text && check_one(c, p, text, e) < 0)
             return -1;
+        if (p->required && !text && !http_query(c->rq, p->name)) {
+            c->field = p->name;
+            err_set(e, ERR_INVALID, "query '%s' is missing", p->name);
+            return err_hint(e, "%s", p->help);
+        }
     }
     return 0;
 }
@@ -155,4 +194,10 @@ struct str query_text(const struct call *c, const char *key)
 {
     const char *text = http_query(c->rq, key);
     return str_of(text ? text : "");
+}
+
+bool query_place(const struct call *c, const char *key, struct stream_place *out)
+{
+    const char *text = http_query(c->rq, key);
+    return text && parse_place(str_of(text), out);
 }

@@ -29,12 +29,23 @@ static const struct api_param log_params[] = {
     { "replica", UP_TO(REPLICAS_MAX), .help = "of which replica; by default the first" },
     { "run", UP_TO(UINT32_MAX), .help = "of which run; by default the latest" },
     { "tail", ANY_NUMBER, .help = "begin with the last so many lines" },
-    { "format", PARAM_WORD, .words = "text|records|frames",
-      .help = "`text`; `records`: with times and streams; `frames`: as in a terminal's stream" },
+    { "from", PARAM_PLACE, .help = "begin at this place, as a LOGGED frame has it" },
+    { "until", PARAM_PLACE, .help = "end at this place" },
+    { "format", PARAM_WORD, .words = "text|records|frames|framed-records",
+      .help =
+          "`text`; `records`: with times and streams; `frames`: as in a terminal's stream, with "
+          "the places of what was sent; `framed-records`: both" },
     { 0 },
 };
 static const struct api_param stream_params[] = {
     { "replica", UP_TO(REPLICAS_MAX), .help = "which replica; by default the first" },
+    { "key", PARAM_HEX, .min = 16, .max = STREAM_KEY_MAX, .required = true,
+      .help = "names the stream when frames are sent: random, and new for each" },
+    { 0 },
+};
+static const struct api_param send_params[] = {
+    { "n", PARAM_NUMBER, .min = 1, .max = NUMBER_MAX, .required = true,
+      .help = "1, 2, …: the same one twice is done once" },
     { 0 },
 };
 static const struct api_param usage_params[] = {
@@ -70,8 +81,10 @@ const struct route api_routes[] = {
     { "GET", "/v1/jobs/:id/log", M, FN(job_log), "Its output", .param = log_params,
       .type = "text/plain; charset=utf-8", .other_type = "application/octet-stream" },
     { "GET", "/v1/jobs/:id/stream", M, FN(job_stream),
-      "Attach or run a command inside: frames over an upgraded connection", .param = stream_params,
-      .status = 101, .refuses = REFUSES_CONFLICT },
+      "Attach or run a command inside: the frames that come out", .param = stream_params,
+      .type = "application/octet-stream", .refuses = REFUSES_CONFLICT },
+    { "POST", "/v1/jobs/:id/stream/:key", M, FN(job_stream_send), "Frames that go in",
+      .param = send_params, .body_is_bytes = true, .status = 204, .refuses = REFUSES_CONFLICT },
     { "POST", "/v1/jobs/:id/cancel", M, FN(job_cancel), "End a job", VERB("Job") },
     { "POST", "/v1/jobs/:id/hold", M, FN(job_hold), "Keep a waiting job out of the queue",
       VERB("Job") },

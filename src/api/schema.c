@@ -60,19 +60,39 @@ static void param_schema(const struct api_param *p, struct buf *out)
         buf_printf(out, "{\"type\":\"string\",\"pattern\":\"^(all|(%s)(,(%s))*)$\"}", p->words,
                    p->words);
         return;
+    case PARAM_HEX:
+        buf_printf(out, "{\"type\":\"string\",\"pattern\":\"^[0-9a-f]{%llu,%llu}$\"}",
+                   (unsigned long long)p->min, (unsigned long long)p->max);
+        return;
+    case PARAM_PLACE:
+        buf_addz(out, "{\"type\":\"string\","
+                      "\"pattern\":\"^[0-9]{1,9}[.][0-9]{1,15}[.][0-9]{1,15}$\"}");
+        return;
     }
 }
 
-static void put_param(struct json_out *w, const char *name, const char *in, struct str schema,
-                      const char *help)
+static void put_path_param(struct json_out *w, const char *name)
 {
     json_begin(w, NULL, '{');
     json_put_str(w, "name", str_of(name));
-    json_put_str(w, "in", str_of(in));
-    json_put_bool(w, "required", strcmp(in, "path") == 0);
-    if (help)
-        json_put_str(w, "description", str_of(help));
-    json_put_raw(w, "schema", schema);
+    json_put_str(w, "in", STR("path"));
+    json_put_bool(w, "required", true);
+    json_put_raw(w, "schema",
+                 strcmp(name, "id") == 0 ? STR("{\"$ref\":\"#/components/schemas/Number\"}")
+                                         : STR(NAME_SCHEMA));
+    json_end(w, '}');
+}
+
+static void put_param(struct json_out *w, const struct api_param *p)
+{
+    AUTO(buf_free) struct buf schema = BUF(4096);
+    param_schema(p, &schema);
+    json_begin(w, NULL, '{');
+    json_put_str(w, "name", str_of(p->name));
+    json_put_str(w, "in", p->header ? STR("header") : STR("query"));
+    json_put_bool(w, "required", p->required);
+    json_put_str(w, "description", str_of(p->help));
+    json_put_raw(w, "schema", buf_str(&schema));
     json_end(w, '}');
 }
 
@@ -83,16 +103,10 @@ static void put_params(struct json_out *w, const struct route *r)
         char name[32] = "";
         size_t n = MIN(strcspn(p + 1, "/"), sizeof name - 1);
         memcpy(name, p + 1, n);
-        put_param(w, name, "path",
-                  strcmp(name, "id") == 0 ? STR("{\"$ref\":\"#/components/schemas/Number\"}")
-                                          : STR(NAME_SCHEMA),
-                  NULL);
+        put_path_param(w, name);
     }
-    for (const struct api_param *p = r->param; p && p->name; p++) {
-        AUTO(buf_free) struct buf schema = BUF(4096);
-        param_schema(p, &schema);
-        put_param(w, p->name, p->header ? "header" : "query", buf_str(&schema), p->help);
-    }
+    for (const struct api_param *p = r->param; p && p->name; p++)
+        put_param(w, p);
     json_end(w, ']');
 }
 
@@ -125,12 +139,7 @@ static bool may_conflict(const struct route *r)
 
 static bool has_body(const struct route *r)
 {
-    return r->body != NULL;
-}
-
-static bool is_upgrade(const struct route *r)
-{
-    return r->status == 101;
+    return r->body || r->body_is_bytes;
 }
 
 /* Every refusal, and the calls that can meet it. */
@@ -145,8 +154,7 @@ static const struct refusal_row {
     { "408", "the request did not arrive in time", always },
     { "409", "right, but not possible as things are", may_conflict },
     { "413", "the body is too large", has_body },
-    { "415", "the body is not application/json", has_body },
-    { "426", "the connection has to be upgraded", is_upgrade },
+    { "415", "the body is of another type than the call takes", has_body },
     { "429", "too many requests; see Retry-After", always },
     { "431", "the headers are too large", always },
     { "500", "the server failed; the log says why", always },
@@ -251,11 +259,14 @@ static void put_refusals(struct json_out *w)
 static void put_body(struct json_out *w, const struct route *r)
 {
     AUTO(buf_free) struct buf ref = BUF(256);
-    buf_printf(&ref, REF, r->body);
+    if (r->body)
+        buf_printf(&ref, REF, r->body);
+    else
+        buf_addz(&ref, "{\"type\":\"string\",\"format\":\"binary\"}");
     json_begin(w, "requestBody", '{');
     json_put_bool(w, "required", !r->body_optional);
     json_begin(w, "content", '{');
-    json_begin(w, "application/json", '{');
+    json_begin(w, r->body ? "application/json" : "application/octet-stream", '{');
     json_put_raw(w, "schema", buf_str(&ref));
     json_end(w, '}');
     json_end(w, '}');
@@ -276,7 +287,7 @@ static void put_operation(struct json_out *w, const struct route *r)
         json_end(w, ']');
     }
     put_params(w, r);
-    if (r->body)
+    if (has_body(r))
         put_body(w, r);
     put_answers(w, r);
     json_end(w, '}');

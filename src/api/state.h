@@ -5,6 +5,7 @@
 #include "api/api.h"
 #include "base/json.h"
 #include "sys/filewatch.h"
+#include "wire/stream.h"
 
 #define API_BODY_MAX (16u << 20) /* a batch of jobs */
 #define API_REPLY_MAX (64u << 20)
@@ -44,6 +45,7 @@ typedef int api_fn(struct call *c, struct err *e); /* -1: the error is the answe
 #define PARAM_TEXT_MAX 200                    /* bytes */
 #define FIELD_MAX ((size_t)60)                /* bytes of an unknown name that are told back */
 #define REASON_MAX 1000                       /* of a verb, bytes */
+#define STREAM_KEY_MAX 64
 
 /* A parameter of a call.  The row says what is checked before the handler runs, and what the
  * documents say of it. */
@@ -51,7 +53,9 @@ enum param_kind {
     PARAM_TEXT,
     PARAM_NUMBER, /* from min to max */
     PARAM_WORD,   /* one of words, which | separates */
-    PARAM_WORDS   /* some of words, with commas between, or "all" */
+    PARAM_WORDS,  /* some of words, with commas between, or "all" */
+    PARAM_HEX,    /* from min to max digits */
+    PARAM_PLACE   /* in a log: RUN.SEGMENT.BYTE */
 };
 
 struct api_param {
@@ -61,6 +65,7 @@ struct api_param {
     uint64_t min, max;
     const char *words;
     bool header; /* not in the query */
+    bool required;
 };
 
 /* Refusals of a call beyond those that follow from its path, its role and its body. */
@@ -75,12 +80,12 @@ struct route {
     api_fn *fn;
     const char *id; /* in OpenAPI: the handler's name */
     const char *summary;
-    const char *body;              /* its schema in schemas.json; NULL: none */
+    const char *body;              /* its schema in schemas.json; NULL: none, or bytes */
     const char *answer;            /* likewise; NULL: not JSON, or nothing */
     const struct api_param *param; /* ends with a NULL name; NULL: none */
     const char *type, *other_type; /* of an answer that is not JSON */
     int status;                    /* when it succeeds; 0: 200 */
-    bool body_optional;
+    bool body_optional, body_is_bytes;
     unsigned refuses; /* of enum refusal */
 };
 extern const struct route api_routes[];
@@ -115,6 +120,7 @@ int read_id(struct call *c, uint64_t *out, struct err *e) MUST_USE; /* param 0 *
 uint64_t query_number(const struct call *c, const char *key, uint64_t dflt);
 bool query_flag(const struct call *c, const char *key);
 struct str query_text(const struct call *c, const char *key); /* empty when absent */
+bool query_place(const struct call *c, const char *key, struct stream_place *out); /* given? */
 int param_check(const struct api_param *p, struct str text, struct err *e) MUST_USE;
 int check_params(struct call *c, const struct route *r, struct err *e) MUST_USE; /* params.c */
 
@@ -130,7 +136,7 @@ void put_job(struct json_out *w, const char *key, struct api *a, const struct st
 api_fn api_job_list, api_job_submit, api_job_check, api_job_get, api_job_why, api_job_cancel,
     api_job_hold, api_job_release, api_job_freeze, api_job_thaw, api_job_signal; /* jobs.c */
 api_fn api_job_log;                                                              /* log.c */
-api_fn api_job_stream;                                                           /* stream.c */
+api_fn api_job_stream, api_job_stream_send;                                      /* stream.c */
 api_fn api_node_list, api_node_drain, api_node_resume;                           /* nodes.c */
 api_fn api_quota, api_usage;                                                     /* shares.c */
 api_fn api_events;                                                               /* events.c */

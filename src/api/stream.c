@@ -1,4 +1,5 @@
-/* A terminal on a task: bytes are copied between the upgraded connection and the task's socket.
+/* A terminal on a task, as two kinds of ordinary requests: one whose answer goes on, with the frames
+ * that the task sends, and short ones that bring frames to it, numbered so that none is done twice.
  * Only the first frame is looked at: it must be one that a user may send. */
 #include <errno.h>
 #include <fcntl.h>
@@ -10,25 +11,32 @@
 #include "wire/stream.h"
 
 #define BRIDGES_MAX 1024
-#define PIPE_BYTES (256u << 10)
-
-/* One direction. */
-struct flow {
-    char *at;
-    size_t from, n;
-    bool eof;
-};
+#define PIECE_BYTES (64u << 10)
+#define QUEUED_MAX (256u << 10) /* for the client: then the task waits */
 
 struct bridge {
     struct api *api;
-    struct http_upgrade *up;
-    int fd[2]; /* client, task */
-    struct loop_watch *watch[2];
-    struct flow flow[2]; /* flow[i] was read from fd[i] and goes to the other */
-    bool opened;         /* the first frame was seen */
-    struct task_id task;
+    struct http_request *down; /* its answer carries what the task sends */
+    struct http_request *up;   /* brings frames that are not all with the task yet; or NULL */
+    size_t up_sent;
+    uint64_t up_next; /* the number that the next one must have */
+    char key[STREAM_KEY_MAX + 1];
+    char user[sizeof((struct identity *)0)->user];
+    uint64_t job;
+    int fd; /* the task */
+    struct loop_watch *watch, *again;
     struct bridge *next;
 };
+
+static void up_refuse(struct bridge *b)
+{
+    struct err e;
+    if (!b->up)
+        return;
+    err_set(&e, ERR_NOT_FOUND, "this stream has ended");
+    http_reply_error(b->up, &e, NULL);
+    b->up = NULL;
+}
 
 static void bridge_free(struct bridge *b)
 {
@@ -37,153 +45,134 @@ static void bridge_free(struct bridge *b)
         at = &(*at)->next;
     if (*at)
         *at = b->next;
-    for (int i = 0; i < 2; i++) {
-        loop_unwatch(b->watch[i]);
-        free(b->flow[i].at);
-    }
-    file_close_p(&b->fd[1]);
-    if (b->up)
-        http_upgrade_close(b->up);
+    up_refuse(b);
+    loop_unwatch(b->watch);
+    loop_unwatch(b->again);
+    file_close_p(&b->fd);
     free(b);
+}
+
+static void bridge_end(struct bridge *b)
+{
+    struct http_request *down = b->down;
+    bridge_free(b);
+    http_stream_end(down);
 }
 
 void bridges_free(struct api *a)
 {
     while (a->bridges)
-        bridge_free(a->bridges);
+        bridge_end(a->bridges);
 }
 
-static void say_error(struct bridge *b, const char *text)
+static void on_close(void *ctx)
 {
-    AUTO(buf_free) struct buf frame = BUF(4096);
-    stream_put_error(&frame, text);
-    ssize_t n = send(b->fd[0], frame.p, frame.n, MSG_NOSIGNAL | MSG_DONTWAIT);
-    (void)n; /* it is closed next */
+    bridge_free(ctx);
 }
 
-/* 1: it may pass; 0: more bytes are needed; -1: not allowed. */
-static int check_first(struct bridge *b)
+/* From the task to the client, as much as it takes; false: that was the end. */
+static bool send_down(struct bridge *b)
 {
-    const struct flow *f = &b->flow[0];
-    if (b->opened)
-        return 1;
-    if (f->n == 0)
-        return 0;
-    unsigned char type = (unsigned char)f->at[f->from];
-    if (type != STREAM_ATTACH && type != STREAM_EXEC)
-        return -1;
-    b->opened = true;
-    return 1;
-}
-
-static bool fill(struct bridge *b, int i)
-{
-    struct flow *f = &b->flow[i];
-    while (!f->eof && f->n < PIPE_BYTES) {
-        if (f->from) {
-            memmove(f->at, f->at + f->from, f->n);
-            f->from = 0;
-        }
-        ssize_t n = read(b->fd[i], f->at + f->n, PIPE_BYTES - f->n);
+    char piece[PIECE_BYTES];
+    while (http_stream_queued(b->down) < QUEUED_MAX) {
+        ssize_t n = recv(b->fd, piece, sizeof piece, MSG_DONTWAIT);
         if (n < 0)
             return errno == EAGAIN || errno == EINTR;
         if (n == 0)
-            f->eof = true;
-        f->n += (size_t)n;
-    }
-    return true;
-}
-
-static bool drain(struct bridge *b, int i)
-{
-    struct flow *f = &b->flow[i];
-    while (f->n) {
-        ssize_t n = send(b->fd[1 - i], f->at + f->from, f->n, MSG_NOSIGNAL);
-        if (n < 0)
-            return errno == EAGAIN || errno == EINTR;
-        f->from += (size_t)n;
-        f->n -= (size_t)n;
-    }
-    f->from = 0;
-    return true;
-}
-
-static bool rewatch(struct bridge *b)
-{
-    struct err e;
-    for (int i = 0; i < 2; i++) {
-        unsigned want = (!b->flow[i].eof && b->flow[i].n < PIPE_BYTES ? LOOP_READ : 0u) |
-                        (b->flow[1 - i].n ? LOOP_WRITE : 0u);
-        if (loop_fd_set(b->watch[i], want, &e) < 0)
             return false;
+        if (!http_stream_write(b->down, (struct str){ piece, (size_t)n }))
+            return true; /* cut off: on_close comes */
     }
     return true;
+}
+
+/* From the client to the task.  A task that is gone shows when it is read. */
+static void send_up(struct bridge *b)
+{
+    if (!b->up)
+        return;
+    struct str body = http_body(b->up);
+    while (b->up_sent < body.n) {
+        ssize_t n =
+            send(b->fd, body.p + b->up_sent, body.n - b->up_sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+            return;
+        if (n < 0) {
+            up_refuse(b);
+            return;
+        }
+        b->up_sent += (size_t)n;
+    }
+    b->up_next++;
+    http_reply(b->up, 204, NULL, (struct str){ "", 0 });
+    b->up = NULL;
+}
+
+static void go_on(void *ctx)
+{
+    struct bridge *b = ctx;
+    struct err e;
+    if (!send_down(b)) {
+        bridge_end(b);
+        return;
+    }
+    send_up(b);
+    bool room = http_stream_queued(b->down) < QUEUED_MAX;
+    if (loop_fd_set(b->watch, (room ? LOOP_READ : 0u) | (b->up ? LOOP_WRITE : 0u), &e) < 0)
+        bridge_end(b);
 }
 
 static void on_ready(void *ctx, unsigned events)
 {
-    struct bridge *b = ctx;
     (void)events;
-    bool ok = fill(b, 0) && fill(b, 1);
-    int first = check_first(b);
-    if (first < 0)
-        say_error(b, "the first frame must be ATTACH or EXEC");
-    if (first == 1)
-        ok = ok && drain(b, 0) && drain(b, 1);
-    /* The task's end is the end of it; so is the client's. */
-    bool over = (b->flow[1].eof && b->flow[1].n == 0) || b->flow[0].eof;
-    if (!ok || first < 0 || over || !rewatch(b))
-        bridge_free(b);
+    go_on(ctx);
 }
 
-static void on_socket(void *ctx, struct http_upgrade *up, int fd, struct str early)
+static void on_room(void *ctx)
 {
-    struct bridge *b = ctx;
-    struct err e;
+    loop_timer_set(((struct bridge *)ctx)->again, 0, 0);
+}
+
+/* ---- the requests ---- */
+
+static struct bridge *bridge_find(const struct api *a, uint64_t job, struct str key)
+{
+    struct bridge *b = a->bridges;
+    while (b && !(b->job == job && str_is(key, b->key)))
+        b = b->next;
+    return b;
+}
+
+static int check_new(struct call *c, uint64_t job, struct str key, struct err *e)
+{
+    if (!bridge_find(c->api, job, key))
+        return 0;
+    c->field = "key";
+    err_set(e, ERR_CONFLICT, "query 'key': a stream with this key is open already");
+    return err_hint(e, "make a random one for each stream");
+}
+
+static int bridge_begin(struct bridge *b, struct task_id task, struct err *e)
+{
     const struct engine *en = control_engine(b->api->config.control);
-    if (fd < 0) { /* nothing came of it */
-        free(b);
-        return;
-    }
-    b->up = up;
-    b->fd[0] = fd;
-    b->next = b->api->bridges;
-    b->api->bridges = b;
-    b->fd[1] = en->ops->open_stream(en->self, b->task, &e);
-    if (b->fd[1] < 0) {
-        say_error(b, e.msg);
-        bridge_free(b);
-        return;
-    }
-    for (int i = 0; i < 2; i++) {
-        fcntl(b->fd[i], F_SETFL, fcntl(b->fd[i], F_GETFL) | O_NONBLOCK);
-        b->flow[i].at = xmalloc(PIPE_BYTES);
-        b->watch[i] = loop_fd(b->api->config.loop, b->fd[i], on_ready, b, &e);
-        if (!b->watch[i]) {
-            bridge_free(b);
-            return;
-        }
-    }
-    size_t n = MIN(early.n, (size_t)PIPE_BYTES);
-    memcpy(b->flow[0].at, early.p, n);
-    b->flow[0].n = n;
-    on_ready(b, 0);
+    b->fd = en->ops->open_stream(en->self, task, e);
+    if (b->fd < 0)
+        return -1;
+    b->watch = loop_fd(b->api->config.loop, b->fd, on_ready, b, e);
+    b->again = loop_timer(b->api->config.loop, go_on, b);
+    return b->watch ? loop_fd_set(b->watch, LOOP_READ, e) : -1;
 }
 
 int api_job_stream(struct call *c, struct err *e)
 {
     const struct engine *en = control_engine(c->api->config.control);
-    const char *upgrade = http_header(c->rq, "Upgrade");
+    struct str key = query_text(c, "key");
     uint64_t id, replica = query_number(c, "replica", 0);
     struct task_id task;
     struct store_job j;
     size_t open = 0;
-    if (read_id(c, &id, e) < 0 || find_job(c, id, true, &j, e) < 0)
+    if (read_id(c, &id, e) < 0 || find_job(c, id, true, &j, e) < 0 || check_new(c, id, key, e) < 0)
         return -1;
-    if (!upgrade || strcmp(upgrade, "nightshift-stream") != 0) {
-        c->field = "Upgrade";
-        return err_set(e, ERR_INVALID, "this needs the header Upgrade: nightshift-stream");
-    }
     if (!en->caps[CAP_ATTACH] || !en->ops->open_stream)
         return err_set(e, ERR_UNAVAILABLE, "the %s engine cannot attach to jobs", en->ops->name);
     if (control_task(c->api->config.control, id, (uint32_t)replica, &task, e) < 0)
@@ -193,7 +182,66 @@ int api_job_stream(struct call *c, struct err *e)
     if (open >= BRIDGES_MAX)
         return err_set(e, ERR_UNAVAILABLE, "%zu terminals are open already", open);
     struct bridge *b = xcalloc(1, sizeof *b);
-    *b = (struct bridge){ .api = c->api, .fd = { -1, -1 }, .task = task };
-    http_upgrade(c->rq, "nightshift-stream", on_socket, b);
+    *b = (struct bridge){ .api = c->api, .down = c->rq, .job = id, .fd = -1, .up_next = 1 };
+    memcpy(b->key, key.p, key.n + 1);
+    memcpy(b->user, c->who.user, sizeof b->user);
+    if (bridge_begin(b, task, e) < 0) {
+        bridge_free(b);
+        return -1;
+    }
+    b->next = c->api->bridges;
+    c->api->bridges = b;
+    http_stream_begin(c->rq, 200, "application/octet-stream", on_close, b);
+    http_stream_on_room(c->rq, on_room);
+    return 0;
+}
+
+static int check_first(const struct bridge *b, struct str body, struct err *e)
+{
+    if (b->up_next > 1 || (body.n && (body.p[0] == STREAM_ATTACH || body.p[0] == STREAM_EXEC)))
+        return 0;
+    return err_set(e, ERR_INVALID, "the first frame must be ATTACH or EXEC");
+}
+
+/* As with JSON: nothing that a form of another site can send. */
+static int check_type(struct call *c, struct err *e)
+{
+    const char *type = http_header(c->rq, "Content-Type");
+    if (type && strcmp(type, "application/octet-stream") == 0)
+        return 0;
+    c->field = "Content-Type";
+    c->status = 415;
+    err_set(e, ERR_INVALID, "header 'Content-Type': the body must be application/octet-stream");
+    return err_hint(e, "send the header Content-Type: application/octet-stream");
+}
+
+static int check_number(struct call *c, const struct bridge *b, uint64_t n, struct err *e)
+{
+    if (!b->up && n <= b->up_next)
+        return 0;
+    c->field = "n";
+    err_set(e, ERR_CONFLICT, "query 'n': frames come one request after the other");
+    return err_hint(e, "the next is %llu", (unsigned long long)b->up_next);
+}
+
+int api_job_stream_send(struct call *c, struct err *e)
+{
+    uint64_t id, n = query_number(c, "n", 0);
+    if (read_id(c, &id, e) < 0 || check_type(c, e) < 0)
+        return -1;
+    struct bridge *b = bridge_find(c->api, id, c->param[1]);
+    if (!b || strcmp(b->user, c->who.user) != 0)
+        return err_set(e, ERR_NOT_FOUND, "there is no such stream, or it has ended");
+    if (check_number(c, b, n, e) < 0)
+        return -1;
+    if (n < b->up_next) { /* said again after a broken connection: it has been done */
+        http_reply(c->rq, 204, NULL, (struct str){ "", 0 });
+        return 0;
+    }
+    if (check_first(b, http_body(c->rq), e) < 0)
+        return -1;
+    b->up = c->rq;
+    b->up_sent = 0;
+    go_on(b);
     return 0;
 }

@@ -72,6 +72,14 @@ void buf_truncate(struct buf *b, size_t n)
         b->p[n] = '\0';
 }
 
+void buf_drop_front(struct buf *b, size_t n)
+{
+    if (n == 0)
+        return;
+    memmove(b->p, b->p + n, b->n - n);
+    buf_truncate(b, b->n - n);
+}
+
 struct str buf_str(const struct buf *b)
 {
     return (struct str){ b->p ? b->p : "", b->n };

@@ -21,7 +21,8 @@ void buf_add(struct buf *b, struct str s);
 void buf_addz(struct buf *b, const char *z);
 void buf_addc(struct buf *b, char c);
 void buf_printf(struct buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
-void buf_truncate(struct buf *b, size_t n); /* also makes a full one usable again */
+void buf_truncate(struct buf *b, size_t n);   /* also makes a full one usable again */
+void buf_drop_front(struct buf *b, size_t n); /* the first n bytes */
 struct str buf_str(const struct buf *b);
 int buf_check(const struct buf *b, struct err *e) MUST_USE; /* ERR_TOO_LARGE when it overflowed */
 void buf_free(struct buf *b);

@@ -1,10 +1,11 @@
 #include "cli/client.h"
 
 #include <stdio.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "base/json.h"
-#include "cli/response.h"
+#include "cli/reading.h"
 
 #define CONNECT_TIMEOUT_MS 10000
 #define READ_CHUNK 65536u
@@ -75,6 +76,16 @@ struct client *client_free(struct client *c)
     return NULL;
 }
 
+int client_make_key(char out[static CLIENT_KEY_BYTES], struct err *e)
+{
+    unsigned char bytes[CLIENT_KEY_BYTES / 2];
+    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
+        return err_set(e, ERR_INTERNAL, "the system gives no random bytes");
+    for (size_t i = 0; i < sizeof bytes; i++)
+        snprintf(out + 2 * i, 3, "%02x", bytes[i]);
+    return 0;
+}
+
 const struct address *client_address(const struct client *c)
 {
     return &c->address;
@@ -115,14 +126,15 @@ static void request_begin(const struct client *c, const char *method, const char
         buf_printf(out, "Authorization: Bearer %s\r\n", c->token);
 }
 
-static void request_print(const struct client *c, const struct call *call, struct buf *out)
+void client_print_request(const struct client *c, const struct call *call, struct buf *out)
 {
     request_begin(c, call->method ? call->method : "GET", call->path, out);
     buf_addz(out, "Accept: application/json\r\n");
     if (call->once)
         buf_printf(out, "Idempotency-Key: %s\r\n", call->once);
     if (call->method && strcmp(call->method, "GET") != 0)
-        buf_printf(out, "Content-Type: application/json\r\nContent-Length: %zu\r\n", call->body.n);
+        buf_printf(out, "Content-Type: %s\r\nContent-Length: %zu\r\n",
+                   call->type ? call->type : "application/json", call->body.n);
     buf_addz(out, "\r\n");
     buf_add(out, call->body);
 }
@@ -150,8 +162,7 @@ static enum err_code code_of(int status, struct str slug)
     return ERR_INTERNAL;
 }
 
-/* The server's problem+json as our own error; always returns -1. */
-static int refused(int status, struct str body, char *field, size_t field_n, struct err *e)
+int client_refused(int status, struct str body, char *field, size_t field_n, struct err *e)
 {
     struct str slug = { "", 0 }, detail = slug, hint = slug, at = slug;
     struct err why;
@@ -177,54 +188,6 @@ static int refused(int status, struct str body, char *field, size_t field_n, str
 
 /* ---- calls ---- */
 
-static void drop_front(struct buf *b, size_t n)
-{
-    if (n == 0)
-        return;
-    memmove(b->p, b->p + n, b->n - n);
-    buf_truncate(b, b->n - n);
-}
-
-static struct str rest_of(const struct buf *b, size_t at)
-{
-    struct str all = buf_str(b);
-    return at ? (struct str){ all.p + at, all.n - at } : all;
-}
-
-/* What has been read of one answer. */
-struct reading {
-    struct response response;
-    struct buf raw; /* not used yet */
-    struct buf body;
-};
-
-static void reading_clear(struct reading *r)
-{
-    buf_free(&r->raw);
-    buf_free(&r->body);
-}
-
-/* Takes what can be taken out of r->raw. */
-static int digest(struct reading *r, struct err *e)
-{
-    size_t at = 0, used;
-    struct str piece;
-    do {
-        struct str in = rest_of(&r->raw, at);
-        if (r->response.state == RESPONSE_HEAD) {
-            if (response_head(&r->response, in, &used, e) < 0)
-                return -1;
-        } else {
-            if (response_body(&r->response, in, &used, &piece, e) < 0)
-                return -1;
-            buf_add(&r->body, piece);
-        }
-        at += used;
-    } while (used && r->response.state != RESPONSE_DONE);
-    drop_front(&r->raw, at);
-    return buf_check(&r->body, e);
-}
-
 /* CONN_EOF: the connection was gone before the first byte of an answer came. */
 static enum conn_io read_answer(struct conn *conn, struct reading *r, struct err *e)
 {
@@ -243,8 +206,7 @@ static enum conn_io read_answer(struct conn *conn, struct reading *r, struct err
             continue;
         }
         begun = true;
-        buf_add(&r->raw, (struct str){ chunk, n });
-        if (digest(r, e) < 0)
+        if (reading_add(r, (struct str){ chunk, n }, e) < 0)
             return CONN_BROKEN;
     }
     return CONN_OK;
@@ -265,7 +227,7 @@ int client_call(struct client *c, const struct call *call, struct answer *out, s
     AUTO(buf_free) struct buf request = BUF(REQUEST_MAX);
     AUTO(reading_clear) struct reading r = { .raw = BUF(ANSWER_MAX), .body = BUF(ANSWER_MAX) };
     out->field[0] = '\0';
-    request_print(c, call, &request);
+    client_print_request(c, call, &request);
     if (buf_check(&request, e) < 0)
         return -1;
     enum conn_io io = CONN_EOF;
@@ -275,12 +237,17 @@ int client_call(struct client *c, const struct call *call, struct answer *out, s
             return -1;
         io = exchange(c, buf_str(&request), &r, e);
     }
-    if (io == CONN_EOF)
-        return err_set(e, ERR_UNAVAILABLE, "the server closed the connection without an answer");
+    if (io == CONN_EOF) {
+        err_set(e, ERR_UNAVAILABLE, "the server closed the connection without an answer");
+        return c->address.kind == ADDRESS_TCP
+                 ? err_hint(e, "does it speak TLS? then its address begins with https://")
+                 : -1;
+    }
     if (io != CONN_OK)
         return -1;
     if (r.response.status >= 400)
-        return refused(r.response.status, buf_str(&r.body), out->field, sizeof out->field, e);
+        return client_refused(r.response.status, buf_str(&r.body), out->field, sizeof out->field,
+                              e);
     out->status = r.response.status;
     out->body = r.body;
     r.body = BUF(0);
@@ -294,16 +261,20 @@ struct feed {
     struct response response;
     struct buf raw;
     size_t at; /* of raw, up to here it is used */
-    bool eof, upgraded;
+    bool eof;
     char chunk[READ_CHUNK];
 };
 
-struct feed *feed_open(struct client *c, const char *path, const char *upgrade, struct err *e)
+static struct str rest_of(const struct feed *s)
+{
+    struct str all = buf_str(&s->raw);
+    return s->at ? (struct str){ all.p + s->at, all.n - s->at } : all;
+}
+
+struct feed *feed_open(struct client *c, const char *path, struct err *e)
 {
     AUTO(buf_free) struct buf request = BUF(16384);
     request_begin(c, "GET", path, &request);
-    if (upgrade)
-        buf_printf(&request, "Connection: Upgrade\r\nUpgrade: %s\r\n", upgrade);
     buf_addz(&request, "\r\n");
     if (buf_check(&request, e) < 0)
         return NULL;
@@ -311,7 +282,7 @@ struct feed *feed_open(struct client *c, const char *path, const char *upgrade, 
     if (!conn || conn_write_all(conn, buf_str(&request), CALL_TIMEOUT_MS, e) != CONN_OK)
         return NULL;
     struct feed *s = xmalloc(sizeof *s);
-    *s = (struct feed){ .conn = TAKE(conn), .raw = BUF(4u << 20), .upgraded = upgrade };
+    *s = (struct feed){ .conn = TAKE(conn), .raw = BUF(4u << 20) };
     return s;
 }
 
@@ -337,7 +308,7 @@ int feed_fd(const struct feed *s)
 
 bool feed_is_open(const struct feed *s)
 {
-    return s->response.state != RESPONSE_HEAD;
+    return s->response.state != RESPONSE_HEAD && s->response.status < 400;
 }
 
 /* The body of a refusal is short: wait for it. */
@@ -346,17 +317,16 @@ static enum feed_is feed_refused(struct feed *s, struct err *e)
     AUTO(reading_clear)
     struct reading r = { .response = s->response, .raw = BUF(1u << 20), .body = BUF(1u << 20) };
     struct err why;
-    buf_add(&r.raw, rest_of(&s->raw, s->at));
-    if (digest(&r, &why) == 0 && r.response.state != RESPONSE_DONE)
+    if (reading_add(&r, rest_of(s), &why) == 0 && r.response.state != RESPONSE_DONE)
         (void)read_answer(s->conn, &r, &why);
-    refused(s->response.status, buf_str(&r.body), NULL, 0, e);
+    client_refused(s->response.status, buf_str(&r.body), NULL, 0, e);
     return FEED_FAILED;
 }
 
 static enum feed_is read_head(struct feed *s, struct err *e)
 {
     size_t used = 0;
-    struct str in = rest_of(&s->raw, s->at);
+    struct str in = rest_of(s);
     if (in.n == 0)
         return FEED_NOTHING;
     if (response_head(&s->response, in, &used, e) < 0)
@@ -366,11 +336,6 @@ static enum feed_is read_head(struct feed *s, struct err *e)
         return used ? read_head(s, e) : FEED_NOTHING;
     if (s->response.status >= 400)
         return feed_refused(s, e);
-    if (s->upgraded && s->response.status != 101) {
-        err_set(e, ERR_UNAVAILABLE, "the server does not offer streams here (status %d)",
-                s->response.status);
-        return FEED_FAILED;
-    }
     return FEED_BYTES;
 }
 
@@ -383,7 +348,7 @@ static enum feed_is take(struct feed *s, struct str *out_bytes, struct err *e)
             return is;
     }
     for (size_t used = 1; used && s->response.state != RESPONSE_DONE;) {
-        struct str in = rest_of(&s->raw, s->at);
+        struct str in = rest_of(s);
         if (response_body(&s->response, in, &used, out_bytes, e) < 0)
             return FEED_FAILED;
         s->at += used;
@@ -408,17 +373,10 @@ enum feed_is feed_read(struct feed *s, struct str *out_bytes, struct err *e)
         if (io == CONN_BROKEN)
             return FEED_FAILED;
         s->eof = io == CONN_EOF;
-        drop_front(&s->raw, s->at);
+        buf_drop_front(&s->raw, s->at);
         s->at = 0;
         buf_add(&s->raw, (struct str){ s->chunk, n });
         if (buf_check(&s->raw, e) < 0)
             return FEED_FAILED;
     }
-}
-
-int feed_write(struct feed *s, struct str bytes, size_t *out_n, struct err *e)
-{
-    *out_n = 0;
-    enum conn_io io = conn_write(s->conn, bytes, out_n, e);
-    return io == CONN_OK || io == CONN_AGAIN ? 0 : -1;
 }

@@ -3,7 +3,7 @@
  * A call sends one request and waits for the whole answer, on one connection that is kept.  What
  * the server refuses becomes an err with the server's own message, hint and code, so the program
  * exits the way the server meant.  A stream has a connection of its own and never blocks in reading:
- * a log that is followed, events, or, upgraded, a two-way pipe of frames.
+ * a log that is followed, events, what a terminal shows (duplex.h has the way back).
  */
 #ifndef NS_CLI_CLIENT_H
 #define NS_CLI_CLIENT_H
@@ -19,8 +19,9 @@ struct client;
 struct call {
     const char *method; /* NULL: GET */
     const char *path;   /* with the query */
-    struct str body;    /* JSON */
-    const char *once;   /* Idempotency-Key, or NULL */
+    struct str body;
+    const char *type; /* of the body; NULL: JSON */
+    const char *once; /* Idempotency-Key, or NULL */
 };
 
 struct answer {
@@ -38,6 +39,15 @@ const struct address *client_address(const struct client *c);
 int client_call(struct client *c, const struct call *call, struct answer *out, struct err *e)
     MUST_USE;
 
+/* The two halves of a call, for those who send and read by themselves.  A refusal: the server's
+ * problem+json as our own error; always returns -1. */
+void client_print_request(const struct client *c, const struct call *call, struct buf *out);
+int client_refused(int status, struct str body, char *field, size_t field_n, struct err *e);
+
+/* Random, as hex digits. */
+#define CLIENT_KEY_BYTES 33
+int client_make_key(char out[static CLIENT_KEY_BYTES], struct err *e) MUST_USE;
+
 /* ---- streams ---- */
 
 struct feed;
@@ -49,8 +59,7 @@ enum feed_is {
     FEED_FAILED /* the server refused it, or the connection broke */
 };
 
-/* `upgrade`: the name of the protocol, or NULL for a plain answer that goes on. */
-struct feed *feed_open(struct client *c, const char *path, const char *upgrade, struct err *e);
+struct feed *feed_open(struct client *c, const char *path, struct err *e);
 struct feed *feed_free(struct feed *s); /* NULL ok; returns NULL */
 void feed_free_p(struct feed **s);
 int feed_fd(const struct feed *s);
@@ -58,9 +67,6 @@ bool feed_is_open(const struct feed *s); /* the server has accepted it */
 
 /* The bytes are valid until the next call. */
 enum feed_is feed_read(struct feed *s, struct str *out_bytes, struct err *e);
-
-/* Upgraded ones only: takes what fits now.  0 bytes: wait until it is writable. */
-int feed_write(struct feed *s, struct str bytes, size_t *out_n, struct err *e) MUST_USE;
 
 /* With what a path or a query may not hold as %XX. */
 void path_add(struct buf *path, const char *text); /* "/text" */

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/parse.h"
 #include "cli/commands.h"
 #include "cli/field.h"
 #include "cli/jobs.h"
@@ -12,15 +13,31 @@
 struct attach_opts {
     struct common common;
     uint64_t replica;
+    const char *tail;
     bool no_input;
 };
 
 static const struct opt attach_opts[] = {
     { "replica", OPT_NUMBER, offsetof(struct attach_opts, replica), "N", "to this replica", 0,
       4095 },
+    { "tail,n", OPT_TEXT, offsetof(struct attach_opts, tail), "N",
+      "its last N lines first (a screenful); 0: only what comes", 0, 0 },
     { "no-stdin", OPT_FLAG, offsetof(struct attach_opts, no_input), NULL, "only look", 0, 0 },
     OPTS_COMMON(struct attach_opts),
 };
+
+/* As many lines as the screen has, so that one sees where the job is. */
+static int past_lines(const struct attach_opts *o, uint64_t *out, struct err *e)
+{
+    uint16_t rows, cols;
+    if (o->tail && parse_u64(str_of(o->tail), INT64_MAX, out, e) < 0)
+        return err_wrap(e, "--tail");
+    if (o->tail)
+        return 0;
+    tty_size(STDOUT_FILENO, &rows, &cols);
+    *out = rows > 1 ? rows - 1u : 1;
+    return 0;
+}
 
 static int run_attach(struct cli *c, const void *opts_p, struct words args, struct err *e)
 {
@@ -30,6 +47,9 @@ static int run_attach(struct cli *c, const void *opts_p, struct words args, stru
                               .out = STDOUT_FILENO,
                               .err = STDERR_FILENO };
     char path[64];
+    uint64_t past;
+    if (past_lines(o, &past, e) < 0)
+        return -1;
     if (jobs_resolve_one(c, args.v[0], &w.job, e) < 0)
         return -1;
     snprintf(path, sizeof path, "/v1/jobs/%llu", (unsigned long long)w.job);
@@ -44,13 +64,13 @@ static int run_attach(struct cli *c, const void *opts_p, struct words args, stru
     if (w.tty)
         cli_note(c, "attached to job %llu; Ctrl-] three times leaves it running",
                  (unsigned long long)w.job);
-    return terminal_session(c, &w, false, e);
+    return terminal_session(c, &w, past, e);
 }
 
 const struct command command_attach = {
     .name = "attach",
     .args = "JOB",
-    .help = "the terminal or the output of a running job, from now on",
+    .help = "the terminal or the output of a running job",
     .group = GROUP_INSIDE,
     .word = WORD_JOB,
     COMMAND_OPTS(attach_opts, struct attach_opts),
@@ -108,7 +128,7 @@ static int run_exec(struct cli *c, const void *opts_p, struct words args, struct
         tty_size(STDIN_FILENO, &want.rows, &want.cols);
     if (jobs_resolve_one(c, args.v[0], &w.job, e) < 0)
         return -1;
-    return terminal_session(c, &w, false, e);
+    return terminal_session(c, &w, 0, e);
 }
 
 const struct command command_exec = {

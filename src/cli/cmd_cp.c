@@ -180,14 +180,15 @@ static int run_session(struct cli *c, struct session *s, const char *label, uint
         p[SESSION_POLLS] = (struct pollfd){ .fd = signals.fd, .events = POLLIN };
         if (poll(p, SESSION_POLLS + 1, -1) < 0 && errno != EINTR)
             return err_set(e, ERR_INTERNAL, "cannot wait: %s", strerror(errno));
-        for (int signo; (signo = signals_next(&signals));)
-            if (signo != SIGWINCH && signo != SIGCONT && signo != SIGTSTP)
-                return err_set(e, ERR_UNAVAILABLE, "interrupted; nothing was copied");
+        if (signals_end(&signals))
+            return err_set(e, ERR_UNAVAILABLE, "interrupted; nothing was copied");
         is = session_step(s, p, e);
         progress_set(bar, session_bytes(s));
     }
     if (is == SESSION_REFUSED)
         return -1;
+    if (is == SESSION_CLOSED)
+        return err_set(e, ERR_UNAVAILABLE, "tar failed on this machine");
     if (is != SESSION_EXITED)
         return terminal_lost(c, session_job(s), e);
     if (session_exit_code(s) != 0) {

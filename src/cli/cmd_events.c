@@ -101,9 +101,8 @@ static int read_stream(struct follow *f, struct feed *feed, struct signals *sign
         int n = poll(p, ARRAY_LEN(p), f->o->follow || !feed_is_open(feed) ? -1 : QUIET_MS);
         if (n == 0)
             return 1;
-        for (int signo; (signo = signals_next(signals));)
-            if (signo != SIGWINCH && signo != SIGCONT && signo != SIGTSTP)
-                return 1;
+        if (signals_end(signals))
+            return 1;
     }
 }
 
@@ -114,7 +113,7 @@ static struct feed *connect_feed(struct cli *c, const struct follow *f, struct e
     buf_addz(&path, "/v1/events");
     if (f->last[0] || !f->o->follow)
         query_add(&path, "after", f->last[0] ? f->last : "0");
-    return client && buf_check(&path, e) == 0 ? feed_open(client, path.p, NULL, e) : NULL;
+    return client && buf_check(&path, e) == 0 ? feed_open(client, path.p, e) : NULL;
 }
 
 static void follow_clear(struct follow *f)
@@ -132,16 +131,18 @@ static int run_events(struct cli *c, const void *opts_p, struct words args, stru
         snprintf(f.last, sizeof f.last, "%s", f.o->after);
     if (signals_open(&signals, e) < 0)
         return -1;
-    for (int tries = 0; tries < RETRIES_MAX; tries++) {
+    bool first = true;
+    for (int tries = 0; tries < RETRIES_MAX; tries++, first = false) {
         AUTO(feed_free_p) struct feed *feed = connect_feed(c, &f, e);
         int rc = feed ? read_stream(&f, feed, &signals, e) : -1;
+        tries = feed && feed_is_open(feed) ? 0 : tries;
         if (rc > 0 || (rc == 0 && !f.o->follow))
             return 0;
         /* A server that restarts is met again where it was left. */
-        if (rc < 0 && (e->code != ERR_UNAVAILABLE || !f.o->follow || (tries == 0 && !feed)))
+        if (rc < 0 && (e->code != ERR_UNAVAILABLE || !f.o->follow || (first && !feed)))
             return -1;
         struct pollfd p = { .fd = signals.fd, .events = POLLIN };
-        if (poll(&p, 1, RETRY_MS) > 0)
+        if (poll(&p, 1, RETRY_MS) > 0 && signals_end(&signals))
             return 0;
     }
     return -1;

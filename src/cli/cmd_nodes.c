@@ -31,7 +31,7 @@ static void add_gpu_bar(const struct json *gpus, struct buf *out)
 {
     for (const struct json *g = json_first(gpus); g; g = json_next(gpus, g)) {
         uint64_t milli = field_u64(g, "free_milli");
-        buf_addz(out, milli >= 1000 ? "░" : milli ? "▒" : "█");
+        buf_addz(out, text_mark(milli >= 1000 ? MARK_EMPTY : milli ? MARK_PART : MARK_FULL));
     }
 }
 

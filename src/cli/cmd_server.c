@@ -103,10 +103,12 @@ struct check {
 
 static void print_check(struct buf *b, const struct check *c, int verdict)
 {
-    static const struct {
+    const struct {
         const char *sign;
         enum tint tint;
-    } signs[] = { { "✗", TINT_BAD }, { "✓", TINT_GOOD }, { "-", TINT_FAINT } };
+    } signs[] = { { text_mark(MARK_BAD), TINT_BAD },
+                  { text_mark(MARK_GOOD), TINT_GOOD },
+                  { "-", TINT_FAINT } };
     bool colour = term_colour(STDOUT_FILENO);
     buf_printf(b, "%s%s%s ", colour ? tint_begin(signs[verdict].tint) : "", signs[verdict].sign,
                colour ? TINT_END : "");

@@ -14,14 +14,17 @@
 struct sinfo_opts {
     struct common common;
     bool each, no_header, longer;
-    const char *partition;
+    const char *partition, *format;
 };
 
 static const struct opt sinfo_opts[] = {
     { "Node,N", OPT_FLAG, offsetof(struct sinfo_opts, each), NULL, "a line for each machine", 0,
       0 },
     { "noheader,h", OPT_FLAG, offsetof(struct sinfo_opts, no_header), NULL, "no titles", 0, 0 },
-    { "long,l", OPT_FLAG, offsetof(struct sinfo_opts, longer), NULL, "same as -N", 0, 0 },
+    { "long,l", OPT_FLAG, offsetof(struct sinfo_opts, longer), NULL, "more about each machine", 0,
+      0 },
+    { "format,o", OPT_TEXT, offsetof(struct sinfo_opts, format), "FORMAT", "%P %D %t %N %G %c %m",
+      0, 0 },
     { "partition,p", OPT_TEXT, offsetof(struct sinfo_opts, partition), "NAME", "ignored", 0, 0 },
     OPTS_COMMON(struct sinfo_opts),
 };
@@ -47,47 +50,157 @@ static size_t node_state(const struct json *n)
     return unused >= total ? 0 : unused ? 1 : 2;
 }
 
-static void print_each(const struct sinfo_opts *o, const struct json *nodes, struct buf *b)
+/* ---- columns ---- */
+
+static void put_gres(const struct json *n, struct buf *out)
 {
-    if (!o->no_header)
-        buf_printf(b, "%-20s %5s %9s %-6s %-12s %6s %9s\n", "NODELIST", "NODES", "PARTITION",
-                   "STATE", "GRES", "CPUS", "MEMORY");
-    for (const struct json *n = json_first(nodes); n; n = json_next(nodes, n)) {
-        const struct json *gpus = json_find(n, "gpus");
-        struct str name = field_str(n, "name"), model = field_str(n, "model");
-        char gres[64] = "(null)";
-        if (json_is_array(gpus) && json_first(gpus))
-            snprintf(gres, sizeof gres, "gpu:%.*s%s%zu", STR_ARG(model), model.n ? ":" : "",
-                     json_len(gpus));
-        buf_printf(b, "%-20.*s %5d %9s %-6s %-12s %6llu %9llu\n", STR_ARG(name), 1, "main",
-                   node_states[node_state(n)], gres,
-                   (unsigned long long)(field_u64(n, "cpu_milli") / 1000),
-                   (unsigned long long)field_u64(n, "mem_mib"));
-    }
+    const struct json *gpus = json_find(n, "gpus");
+    struct str model = field_str(n, "model");
+    if (json_is_array(gpus) && json_first(gpus))
+        buf_printf(out, "gpu:%.*s%s%zu", STR_ARG(model), model.n ? ":" : "", json_len(gpus));
+    else
+        buf_addz(out, "(null)");
 }
 
-static void print_by_state(struct cli *c, const struct sinfo_opts *o, const struct json *nodes,
-                           struct buf *b)
+static void put_cpus(const struct json *n, struct buf *out)
 {
-    size_t most = MIN(json_len(nodes), (size_t)NODES_MAX);
-    const char **names = arena_array(&c->arena, const char *, most + 1);
-    if (!o->no_header)
-        buf_printf(b, "%-9s %5s %10s %6s %6s %s\n", "PARTITION", "AVAIL", "TIMELIMIT", "NODES",
-                   "STATE", "NODELIST");
-    for (size_t state = ARRAY_LEN(node_states); state-- > 0;) {
-        size_t n = 0;
-        for (const struct json *i = json_first(nodes); i && n < most; i = json_next(nodes, i)) {
-            struct str name = field_str(i, "name");
-            if (node_state(i) == state)
-                names[n++] = arena_strndup(&c->arena, name.p, name.n);
-        }
-        if (n == 0)
+    buf_printf(out, "%llu", (unsigned long long)(field_u64(n, "cpu_milli") / 1000));
+}
+
+/* allocated/idle/other/total */
+static void put_cpu_states(const struct json *n, struct buf *out)
+{
+    unsigned long long total = field_u64(n, "cpu_milli") / 1000;
+    unsigned long long idle = field_u64(n, "cpu_free_milli") / 1000;
+    buf_printf(out, "%llu/%llu/0/%llu", total - MIN(idle, total), idle, total);
+}
+
+static void put_mem(const struct json *n, struct buf *out)
+{
+    buf_printf(out, "%llu", (unsigned long long)field_u64(n, "mem_mib"));
+}
+
+static void put_mem_free(const struct json *n, struct buf *out)
+{
+    buf_printf(out, "%llu", (unsigned long long)field_u64(n, "mem_free_mib"));
+}
+
+static void put_state(const struct json *n, struct buf *out)
+{
+    buf_addz(out, node_states[node_state(n)]);
+}
+
+static void put_name(const struct json *n, struct buf *out)
+{
+    buf_add(out, field_str(n, "name"));
+}
+
+/* Without a printer: of all machines that are alike in the others. */
+static const struct sinfo_field {
+    char letter;
+    const char *title;
+    void (*put)(const struct json *node, struct buf *out);
+    const char *always; /* the same for every machine */
+} sinfo_fields[] = {
+    { 'N', "NODELIST", NULL, NULL },        { 'D', "NODES", NULL, NULL },
+    { 'n', "HOSTNAMES", put_name, NULL },   { 'P', "PARTITION", NULL, "main*" },
+    { 'R', "PARTITION", NULL, "main" },     { 'a', "AVAIL", NULL, "up" },
+    { 'l', "TIMELIMIT", NULL, "infinite" }, { 't', "STATE", put_state, NULL },
+    { 'T', "STATE", put_state, NULL },      { 'G', "GRES", put_gres, NULL },
+    { 'c', "CPUS", put_cpus, NULL },        { 'C', "CPUS(A/I/O/T)", put_cpu_states, NULL },
+    { 'm', "MEMORY", put_mem, NULL },       { 'e', "FREE_MEM", put_mem_free, NULL },
+};
+
+/* The machines of one line, or NULL nodes: the titles. */
+struct sinfo_line {
+    const struct json *first;
+    const char **names;
+    size_t n;
+};
+
+static void put_field(const struct sinfo_field *f, const struct sinfo_line *l, struct buf *out)
+{
+    if (!l)
+        buf_addz(out, f->title);
+    else if (f->always)
+        buf_addz(out, f->always);
+    else if (f->put)
+        f->put(l->first, out);
+    else if (f->letter == 'N')
+        hostlist_fold(l->names, l->n, out);
+    else
+        buf_printf(out, "%zu", l->n);
+}
+
+static int bad_letter(char letter, struct err *e)
+{
+    char known[ARRAY_LEN(sinfo_fields) + 1] = "";
+    for (size_t i = 0; i < ARRAY_LEN(sinfo_fields); i++)
+        known[i] = sinfo_fields[i].letter;
+    err_set(e, ERR_INVALID, "--format: '%%%c' is not known here", letter ? letter : ' ');
+    return err_hint(e, "known are %%%s", known);
+}
+
+/* "%9P %.5a": one line.  `key`: only what makes two machines differ. */
+static int put_line(const char *format, const struct sinfo_line *l, bool key, struct buf *out,
+                    struct err *e)
+{
+    for (const char *p = format; *p; p++) {
+        const struct sinfo_field *f = sinfo_fields;
+        AUTO(buf_free) struct buf text = BUF(1u << 20);
+        if (*p != '%') {
+            buf_addc(out, *p);
             continue;
-        AUTO(buf_free) struct buf list = BUF(1u << 20);
-        hostlist_fold(names, n, &list);
-        buf_printf(b, "%-9s %5s %10s %6zu %6s %.*s\n", "main*", "up", "infinite", n,
-                   node_states[state], STR_ARG(buf_str(&list)));
+        }
+        bool right = p[1] == '.';
+        unsigned width = 0;
+        for (p += 1 + right; *p >= '0' && *p <= '9'; p++)
+            width = MIN(width * 10 + (unsigned)(*p - '0'), 1000u);
+        while (f < sinfo_fields + ARRAY_LEN(sinfo_fields) && f->letter != *p)
+            f++;
+        if (f == sinfo_fields + ARRAY_LEN(sinfo_fields))
+            return bad_letter(*p, e);
+        if (!key || f->put)
+            put_field(f, l, &text);
+        buf_printf(out, right ? "%*s" : "%-*s", (int)width, text.p ? text.p : "");
     }
+    buf_addc(out, '\n');
+    return 0;
+}
+
+/* Machines that look the same under this format are one line. */
+static int print_nodes(struct cli *c, const struct sinfo_opts *o, const struct json *nodes,
+                       struct buf *b, struct err *e)
+{
+    bool each = o->each || o->longer;
+    const char *form = o->format ? o->format
+                     : o->longer ? "%20N %.5D %9P %6t %20G %.6c %.9m"
+                     : each      ? "%20N %.5D %9P %6t"
+                                 : "%9P %.5a %.10l %.6D %.6t %N";
+    size_t most = MIN(json_len(nodes), (size_t)NODES_MAX), lines = 0;
+    struct sinfo_line *line = arena_array(&c->arena, struct sinfo_line, most + 1);
+    const char **keys = arena_array(&c->arena, const char *, most + 1);
+    if (!o->no_header && put_line(form, NULL, false, b, e) < 0)
+        return -1;
+    for (const struct json *n = json_first(nodes); n && lines < most; n = json_next(nodes, n)) {
+        AUTO(buf_free) struct buf key = BUF(65536);
+        struct str name = field_str(n, "name");
+        size_t i = each ? lines : 0;
+        if (put_line(form, &(struct sinfo_line){ .first = n }, true, &key, e) < 0)
+            return -1;
+        while (i < lines && strcmp(keys[i], key.p) != 0)
+            i++;
+        if (i == lines) {
+            keys[lines] = arena_strndup(&c->arena, key.p, key.n);
+            line[lines] = (struct sinfo_line){ n, arena_array(&c->arena, const char *, most), 0 };
+            lines++;
+        }
+        line[i].names[line[i].n++] = arena_strndup(&c->arena, name.p, name.n);
+    }
+    for (size_t i = 0; i < lines; i++)
+        if (put_line(form, &line[i], false, b, e) < 0)
+            return -1;
+    return 0;
 }
 
 static int run_sinfo(struct cli *c, const void *opts_p, struct words args, struct err *e)
@@ -101,11 +214,7 @@ static int run_sinfo(struct cli *c, const void *opts_p, struct words args, struc
         return -1;
     if (!json_is_array(nodes))
         return err_set(e, ERR_UNAVAILABLE, "the server sent no list of machines");
-    if (o->each || o->longer)
-        print_each(o, nodes, &b);
-    else
-        print_by_state(c, o, nodes, &b);
-    return cli_print(&b, e);
+    return print_nodes(c, o, nodes, &b, e) < 0 ? -1 : cli_print(&b, e);
 }
 
 const struct command command_sinfo = {
@@ -142,6 +251,7 @@ static const struct opt sacct_opts[] = {
     { "noheader,n", OPT_FLAG, offsetof(struct sacct_opts, no_header), NULL, "no titles", 0, 0 },
     { "parsable2,P", OPT_FLAG, offsetof(struct sacct_opts, bars2), NULL, "with bars between", 0,
       0 },
+    { "parsable,p", OPT_FLAG, offsetof(struct sacct_opts, bars2), NULL, "the same", 0, 0 },
     { "brief,b", OPT_FLAG, offsetof(struct sacct_opts, brief), NULL, "JobID,State,ExitCode", 0, 0 },
     OPTS_COMMON(struct sacct_opts),
 };

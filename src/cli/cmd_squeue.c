@@ -8,7 +8,7 @@
 struct squeue_opts {
     struct common common;
     const char *users, *states, *jobs, *format, *account, *name, *partition, *sort;
-    bool no_header, mine, array, longer;
+    bool no_header, mine, array, longer, start;
 };
 
 static const struct opt squeue_opts[] = {
@@ -28,6 +28,7 @@ static const struct opt squeue_opts[] = {
       0 },
     { "long,l", OPT_FLAG, offsetof(struct squeue_opts, longer), NULL, "more columns", 0, 0 },
     { "partition,p", OPT_TEXT, offsetof(struct squeue_opts, partition), "NAME", "ignored", 0, 0 },
+    { "start", OPT_FLAG, offsetof(struct squeue_opts, start), NULL, "those that wait", 0, 0 },
     { "sort,S", OPT_TEXT, offsetof(struct squeue_opts, sort), "LIST", "ignored", 0, 0 },
     OPTS_COMMON(struct squeue_opts),
 };
@@ -71,10 +72,12 @@ static int print_queue(const struct squeue_opts *o, const struct jobs *jobs,
                        const struct words *refs, struct err *e)
 {
     static const char plain[] = "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R";
+    static const char starts[] = "%.18i %.9P %.8j %.8u %.2t %.19S %.6D %R";
     static const char longer[] = "%.18i %.9P %.8j %.8u %.8T %.10M %.6D %R";
     AUTO(buf_free) struct buf b = BUF(256u << 20);
     struct slurm_format f;
-    if (slurm_format_letters(o->format ? o->format : o->longer ? longer : plain, &f, e) < 0)
+    const char *form = o->format ? o->format : o->start ? starts : o->longer ? longer : plain;
+    if (slurm_format_letters(form, &f, e) < 0)
         return -1;
     if (!o->no_header)
         slurm_print_titles(&f, &b);
@@ -104,7 +107,7 @@ static int run_squeue(struct cli *c, const void *opts_p, struct words args, stru
     (void)args;
     if (o->states && slurm_states(o->states, &states, e) < 0)
         return -1;
-    f.states = states.n ? states.p : NULL;
+    f.states = states.n ? states.p : o->start ? slurm_state_words(STR("PD")) : NULL;
     if ((o->mine && !(f.user = cli_whoami(c, e))) ||
         (o->jobs && split_refs(c, o->jobs, &refs, e) < 0) || jobs_fetch(c, &f, &jobs, e) < 0)
         return -1;

@@ -41,6 +41,7 @@ void conn_free_p(struct conn **c);
 int conn_fd(const struct conn *c);
 
 enum conn_io conn_read(struct conn *c, char *p, size_t n, size_t *out_n, struct err *e);
+/* After CONN_AGAIN the same bytes must come first again. */
 enum conn_io conn_write(struct conn *c, struct str bytes, size_t *out_n, struct err *e);
 
 /* All of it, or CONN_EOF (the other side is gone) or CONN_BROKEN. */

@@ -7,28 +7,26 @@
 #include "cli/tty.h"
 #include "sys/clock.h"
 
-#define PROTOCOL "nightshift-stream"
 #define OUT_MAX (1u << 20)
-#define INPUT_CHUNK 16384u
-#define UNDER_WAY_MS 20
+#define OUT_ENOUGH (OUT_MAX / 2) /* waiting to be sent: read no more input */
+#define INPUT_CHUNK 65536u
 #define LEAVE_KEY 0x1d /* Ctrl-] */
 #define LEAVE_TIMES 3
 #define LEAVE_NS INT64_C(1000000000)
 
 struct session {
     struct session_want want;
-    struct feed *feed;
+    struct duplex *duplex;
     struct stream_decoder decoder;
     struct buf out;  /* frames to be sent */
-    struct buf held; /* output that waits for session_catch_up */
+    struct buf held; /* frames to be printed */
     struct tty_mode mode;
-    bool started, waits; /* waits: for session_catch_up */
+    struct stream_place place;
+    bool started, placed, holds, closed;
     bool input_open, leave;
     int leave_keys;
     int64_t leave_ns;
     uint64_t bytes;
-    enum session_is early; /* how it ended, when that was seen before it was asked for */
-    struct err early_why;
     struct stream_exit exit;
 };
 
@@ -41,13 +39,10 @@ static void send_size(struct session *s)
 
 struct session *session_open(struct client *c, const struct session_want *w, struct err *e)
 {
-    char path[128];
     AUTO(session_free_p) struct session *s = xcalloc(1, sizeof *s);
-    *s = (struct session){ .want = *w, .out = BUF(OUT_MAX), .held = BUF(OUT_MAX * 4) };
-    snprintf(path, sizeof path, "/v1/jobs/%llu/stream?replica=%u", (unsigned long long)w->job,
-             w->replica);
-    s->feed = feed_open(c, path, PROTOCOL, e);
-    if (!s->feed)
+    *s = (struct session){ .want = *w, .out = BUF(OUT_MAX), .held = BUF(OUT_MAX) };
+    s->duplex = duplex_open(c, w->job, w->replica, e);
+    if (!s->duplex)
         return NULL;
     if (w->exec) {
         if (stream_put_exec(&s->out, w->exec, e) < 0)
@@ -59,7 +54,7 @@ struct session *session_open(struct client *c, const struct session_want *w, str
         if (w->tty)
             send_size(s);
     }
-    s->waits = w->tty && !w->exec && !w->mute;
+    s->holds = w->hold;
     s->input_open = w->input;
     return TAKE(s);
 }
@@ -69,7 +64,7 @@ struct session *session_free(struct session *s)
     if (!s)
         return NULL;
     tty_restore(&s->mode);
-    feed_free(s->feed);
+    duplex_free(s->duplex);
     stream_decoder_clear(&s->decoder);
     buf_free(&s->out);
     buf_free(&s->held);
@@ -157,28 +152,50 @@ static void read_input(struct session *s)
 
 static int send_frames(struct session *s, struct err *e)
 {
-    size_t n = 0;
-    if (s->out.n == 0)
-        return 0;
-    if (feed_write(s->feed, buf_str(&s->out), &n, e) < 0)
+    if (duplex_step(s->duplex, e) < 0)
         return -1;
-    memmove(s->out.p, s->out.p + n, s->out.n - n);
-    buf_truncate(&s->out, s->out.n - n);
-    return 0;
+    if (s->out.n == 0 || !duplex_takes(s->duplex))
+        return 0;
+    duplex_write(s->duplex, buf_str(&s->out));
+    buf_truncate(&s->out, 0);
+    return duplex_step(s->duplex, e);
 }
 
 /* ---- from the task to the terminal ---- */
 
-static void put_output(struct session *s, int fd, struct str bytes)
+void session_print(struct session *s, const struct stream_frame *f)
 {
-    if (fd == s->want.out)
-        s->bytes += bytes.n;
-    if (s->want.mute)
-        return;
-    if (s->waits)
-        buf_add(&s->held, bytes);
+    bool err = f->type == STREAM_STDERR;
+    if (!err)
+        s->bytes += f->payload.n;
+    if (!s->want.mute && tty_write(err ? s->want.err : s->want.out, f->payload) < 0 && !err)
+        s->closed = true;
+}
+
+static void take_output(struct session *s, const struct stream_frame *f)
+{
+    if (s->holds)
+        stream_put(&s->held, f->type, f->payload);
     else
-        (void)!tty_write(fd, bytes);
+        session_print(s, f);
+}
+
+const struct stream_place *session_place(const struct session *s)
+{
+    return s->placed ? &s->place : NULL;
+}
+
+void session_release(struct session *s)
+{
+    struct stream_decoder d = { 0 };
+    struct str rest = buf_str(&s->held);
+    struct stream_frame f;
+    struct err e;
+    s->holds = false;
+    while (stream_decode(&d, &rest, &f, &e) > 0) /* our own frames: they are whole */
+        session_print(s, &f);
+    stream_decoder_clear(&d);
+    buf_free(&s->held);
 }
 
 static enum session_is take_frame(struct session *s, const struct stream_frame *f, struct err *e)
@@ -189,8 +206,12 @@ static enum session_is take_frame(struct session *s, const struct stream_frame *
         if (s->want.tty)
             (void)tty_raw(&s->mode, s->want.in);
         return SESSION_OPEN;
-    case STREAM_STDOUT: put_output(s, s->want.out, f->payload); return SESSION_OPEN;
-    case STREAM_STDERR: put_output(s, s->want.err, f->payload); return SESSION_OPEN;
+    case STREAM_STDOUT:
+    case STREAM_STDERR: take_output(s, f); return s->closed ? SESSION_CLOSED : SESSION_OPEN;
+    case STREAM_LOGGED:
+        s->placed = true;
+        s->place = stream_get_logged(f->payload);
+        return SESSION_OPEN;
     case STREAM_EXIT:
         if (stream_get_exit(f->payload, &s->exit, e) < 0)
             return SESSION_REFUSED;
@@ -204,6 +225,7 @@ static enum session_is take_frame(struct session *s, const struct stream_frame *
     case STREAM_STDIN:
     case STREAM_RESIZE:
     case STREAM_SIGNAL:
+    case STREAM_NOTE:
     case STREAM_TYPE_END: return SESSION_OPEN; /* not for us */
     }
     return SESSION_OPEN;
@@ -212,8 +234,9 @@ static enum session_is take_frame(struct session *s, const struct stream_frame *
 static enum session_is read_frames(struct session *s, struct err *e)
 {
     struct str bytes;
-    enum feed_is is;
-    while ((is = feed_read(s->feed, &bytes, e)) == FEED_BYTES) {
+    enum feed_is is = FEED_NOTHING;
+    /* While output is held no more is read than came with the beginning. */
+    while (!(s->holds && s->started) && (is = duplex_read(s->duplex, &bytes, e)) == FEED_BYTES) {
         struct stream_frame f;
         int rc;
         while ((rc = stream_decode(&s->decoder, &bytes, &f, e)) > 0) {
@@ -224,60 +247,33 @@ static enum session_is read_frames(struct session *s, struct err *e)
         if (rc < 0)
             return SESSION_REFUSED;
     }
-    if (is == FEED_NOTHING)
+    if (is == FEED_NOTHING || is == FEED_BYTES)
         return SESSION_OPEN;
-    if (is == FEED_END || feed_is_open(s->feed))
+    if (is == FEED_END || duplex_is_open(s->duplex))
         return SESSION_LOST;
     return SESSION_REFUSED;
 }
 
-size_t session_overlap(struct str past, struct str now)
-{
-    size_t same = MIN(past.n, now.n);
-    while (same && memcmp(past.p + past.n - same, now.p, same) != 0)
-        same--;
-    return same;
-}
-
-void session_catch_up(struct session *s, struct str past)
-{
-    struct pollfd p = { .fd = feed_fd(s->feed), .events = POLLIN };
-    /* What is under way belongs to the comparison. */
-    if (past.n && s->early == SESSION_OPEN && poll(&p, 1, UNDER_WAY_MS) > 0)
-        s->early = read_frames(s, &s->early_why);
-    struct str now = buf_str(&s->held);
-    size_t same = session_overlap(past, now);
-    (void)!tty_write(s->want.out, past);
-    (void)!tty_write(s->want.out, (struct str){ now.p + same, now.n - same });
-    buf_truncate(&s->held, 0);
-    s->waits = false;
-}
-
 void session_poll(const struct session *s, struct pollfd p[static SESSION_POLLS])
 {
-    /* An outcome that is known already must not be waited for: a descriptor that can be written. */
-    bool writes = (s->out.n > 0 && feed_is_open(s->feed)) || s->early != SESSION_OPEN;
-    /* Input is read only when the last of it was sent: a task that does not read holds us up, too. */
-    bool reads = s->input_open && s->started && s->out.n == 0;
-    p[0] = (struct pollfd){ .fd = feed_fd(s->feed),
-                            .events = (short)(POLLIN | (writes ? POLLOUT : 0)) };
-    p[1] = (struct pollfd){ .fd = reads ? s->want.in : -1, .events = POLLIN };
+    /* A task that does not read holds us up, too. */
+    bool reads = s->input_open && s->started && s->out.n < OUT_ENOUGH;
+    duplex_poll(s->duplex, p);
+    p[DUPLEX_POLLS] = (struct pollfd){ .fd = reads ? s->want.in : -1, .events = POLLIN };
 }
 
 static enum session_is step(struct session *s, const struct pollfd p[static SESSION_POLLS],
                             struct err *e)
 {
-    if (p[1].revents)
+    if (p[DUPLEX_POLLS].revents)
         read_input(s);
     if (s->leave)
         return SESSION_DETACHED;
-    if (s->early != SESSION_OPEN)
-        *e = s->early_why;
-    enum session_is is = s->early != SESSION_OPEN ? s->early : read_frames(s, e);
+    enum session_is is = read_frames(s, e);
     if (is != SESSION_OPEN)
-        return s->early = is;
-    if (feed_is_open(s->feed) && send_frames(s, e) < 0)
-        return SESSION_LOST;
+        return is;
+    if (send_frames(s, e) < 0)
+        return e->code == ERR_UNAVAILABLE ? SESSION_LOST : SESSION_REFUSED;
     return SESSION_OPEN;
 }
 

@@ -1,28 +1,16 @@
 #include "cli/submit.h"
 
 #include <stdio.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "cli/field.h"
 #include "cli/merge.h"
 
-/* Sent again after a broken connection, the same key makes the same job. */
-static int make_key(char out[static 40], struct err *e)
-{
-    unsigned char bytes[16];
-    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
-        return err_set(e, ERR_INTERNAL, "the system gives no random bytes");
-    for (size_t i = 0; i < sizeof bytes; i++)
-        snprintf(out + 2 * i, 3, "%02x", bytes[i]);
-    return 0;
-}
-
 int submit_spec(struct cli *c, struct str spec, struct submitted *out, const char **out_field,
                 struct answer *answer, struct err *e)
 {
-    char key[40];
-    if (make_key(key, e) < 0)
+    char key[CLIENT_KEY_BYTES]; /* sent again after a broken connection, it makes the same job */
+    if (client_make_key(key, e) < 0)
         return -1;
     struct call call = { .method = "POST", .path = "/v1/jobs", .body = spec, .once = key };
     int rc = cli_call(c, &call, answer, e);

@@ -21,17 +21,29 @@ static int session_signals(struct signals *signals, struct session *s, bool tty,
 }
 
 /* What the job printed before the session began. */
-static void catch_up(struct cli *c, const struct session_want *w, bool from_start,
-                     struct session *s)
+static void show_past(struct cli *c, const struct session_want *w, uint64_t lines,
+                      struct session *s)
 {
-    char path[96];
-    struct err why;
+    const struct stream_place *until = session_place(s);
+    AUTO(buf_free) struct buf path = BUF(256);
     AUTO(answer_free) struct answer a = { 0 };
-    snprintf(path, sizeof path, "/v1/jobs/%llu/log?format=text&replica=%u",
-             (unsigned long long)w->job, w->replica);
-    if (from_start && cli_call(c, &(struct call){ .path = path }, &a, &why) < 0)
-        a.body = BUF(0);
-    session_catch_up(s, buf_str(&a.body));
+    struct stream_decoder d = { 0 };
+    struct stream_frame f;
+    struct err why;
+    if (!until)
+        return;
+    buf_printf(&path, "/v1/jobs/%llu/log?format=frames&replica=%u&until=%u.%llu.%llu",
+               (unsigned long long)w->job, w->replica, until->run,
+               (unsigned long long)until->at.segment, (unsigned long long)until->at.byte);
+    if (lines != TERMINAL_ALL)
+        buf_printf(&path, "&tail=%llu", (unsigned long long)lines);
+    if (cli_call(c, &(struct call){ .path = path.p }, &a, &why) < 0)
+        return; /* it is there to be read with logs */
+    struct str rest = buf_str(&a.body);
+    while (stream_decode(&d, &rest, &f, &why) > 0)
+        if (f.type == STREAM_STDOUT || f.type == STREAM_STDERR)
+            session_print(s, &f);
+    stream_decoder_clear(&d);
 }
 
 int terminal_lost(struct cli *c, uint64_t job, struct err *e)
@@ -43,49 +55,66 @@ int terminal_lost(struct cli *c, uint64_t job, struct err *e)
     if (!doc)
         return -1;
     job_read(json_root(doc), &j);
-    if (j.state == JOB_IS_RUNNING)
-        return err_set(e, ERR_UNAVAILABLE, "the connection to job %llu was lost",
-                       (unsigned long long)job);
+    if (j.state == JOB_IS_RUNNING) {
+        err_set(e, ERR_UNAVAILABLE, "the connection to job %llu was lost; the job goes on",
+                (unsigned long long)job);
+        return err_hint(e, "nightshift attach %llu", (unsigned long long)job);
+    }
     return err_set(e, ERR_CONFLICT, "job %llu does not run: it is %s", (unsigned long long)job,
                    job_word_info(j.state)->name);
+}
+
+/* The job's program has left the cursor wherever it was. */
+static void say_detached(const struct cli *c, uint64_t job)
+{
+    (void)!tty_write(STDERR_FILENO, STR("\r\n"));
+    cli_note(c, "detached; the job goes on; come back with: nightshift attach %llu",
+             (unsigned long long)job);
 }
 
 static int session_over(struct cli *c, struct session *s, enum session_is is, struct err *e)
 {
     switch (is) {
     case SESSION_EXITED: c->exit_code = session_exit_code(s); return 0;
-    case SESSION_DETACHED: cli_note(c, "detached; the job goes on"); return 0;
+    case SESSION_DETACHED: say_detached(c, session_job(s)); return 0;
     case SESSION_LOST: return terminal_lost(c, session_job(s), e);
+    case SESSION_CLOSED: c->exit_code = 128 + SIGPIPE; return 0;
     case SESSION_OPEN:
     case SESSION_REFUSED: return -1;
     }
     return -1;
 }
 
-int terminal_session(struct cli *c, const struct session_want *w, bool from_start, struct err *e)
+int terminal_session(struct cli *c, const struct session_want *want, uint64_t past, struct err *e)
 {
+    static const struct pollfd nothing[SESSION_POLLS];
     AUTO(signals_close) struct signals signals = { .fd = -1 };
+    struct session_want w = *want;
     struct client *client = cli_client(c, e);
     signal(SIGPIPE, SIG_IGN);
+    w.hold = past > 0;
     if (!client || signals_open(&signals, e) < 0)
         return -1;
-    AUTO(session_free_p) struct session *s = session_open(client, w, e);
-    bool caught_up = !w->tty || w->exec, stop = false;
+    AUTO(session_free_p) struct session *s = session_open(client, &w, e);
+    bool stop = false;
     while (s) {
         struct pollfd p[SESSION_POLLS + 1];
         session_poll(s, p);
         p[SESSION_POLLS] = (struct pollfd){ .fd = signals.fd, .events = POLLIN };
         if (poll(p, SESSION_POLLS + 1, -1) < 0 && errno != EINTR)
             return err_set(e, ERR_INTERNAL, "cannot wait: %s", strerror(errno));
-        int signo = session_signals(&signals, s, w->tty, &stop);
+        int signo = session_signals(&signals, s, w.tty, &stop);
         if (stop) {
             c->exit_code = 128 + signo;
             return 0;
         }
         enum session_is is = session_step(s, p, e);
-        if (!caught_up && (session_started(s) || is != SESSION_OPEN)) {
-            caught_up = true;
-            catch_up(c, w, from_start, s);
+        if (w.hold && session_started(s)) {
+            w.hold = false;
+            show_past(c, &w, past, s);
+            session_release(s);
+            if (is == SESSION_OPEN)
+                is = session_step(s, nothing, e);
         }
         if (is != SESSION_OPEN)
             return session_over(c, s, is, e);
@@ -107,7 +136,7 @@ int terminal_follow(struct cli *c, uint64_t job, struct err *e)
         return -1;
     if (how == WATCH_LEFT)
         return 0;
-    if (how == WATCH_STARTED && terminal_session(c, &s, true, e) == 0)
+    if (how == WATCH_STARTED && terminal_session(c, &s, TERMINAL_ALL, e) == 0)
         return 0;
     if (how == WATCH_STARTED && e->code != ERR_CONFLICT && e->code != ERR_NOT_FOUND)
         return -1;

@@ -5,8 +5,10 @@
 #include "cli/cli.h"
 #include "cli/session.h"
 
-/* c->exit_code is the session's.  `from_start`: shows what the job wrote before, too. */
-int terminal_session(struct cli *c, const struct session_want *w, bool from_start, struct err *e)
+/* c->exit_code is the session's.  `past`: so many of the last lines that the job wrote before are
+ * shown first. */
+#define TERMINAL_ALL UINT64_MAX
+int terminal_session(struct cli *c, const struct session_want *w, uint64_t past, struct err *e)
     MUST_USE;
 
 /* The error of a session that ended without an exit: the job's state says more than the

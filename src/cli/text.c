@@ -155,9 +155,30 @@ const char *text_milli(uint64_t milli, char out[static 24])
     return out;
 }
 
+/* Unset says nothing: terminals are UTF-8 today. */
+static bool is_plain_locale(void)
+{
+    static const char *const names[] = { "LC_ALL", "LC_CTYPE", "LANG" };
+    const char *locale = NULL;
+    for (size_t i = 0; i < ARRAY_LEN(names) && (!locale || !locale[0]); i++)
+        locale = getenv(names[i]);
+    return locale && locale[0] && !strcasestr(locale, "utf-8") && !strcasestr(locale, "utf8");
+}
+
+const char *text_mark(enum text_mark m)
+{
+    static const struct {
+        const char *nice, *plain;
+    } marks[] = {
+        [MARK_FULL] = { "█", "#" }, [MARK_PART] = { "▒", "+" }, [MARK_EMPTY] = { "░", "." },
+        [MARK_GOOD] = { "✓", "+" }, [MARK_BAD] = { "✗", "x" },
+    };
+    return is_plain_locale() ? marks[m].plain : marks[m].nice;
+}
+
 void text_add_bar(struct buf *out, uint64_t used, uint64_t total, unsigned width)
 {
     unsigned full = total ? (unsigned)((double)MIN(used, total) / (double)total * width + 0.5) : 0;
     for (unsigned i = 0; i < width; i++)
-        buf_addz(out, i < full ? "█" : "░");
+        buf_addz(out, text_mark(i < full ? MARK_FULL : MARK_EMPTY));
 }

@@ -29,4 +29,14 @@ const char *text_milli(uint64_t milli, char out[static 24]);
 /* A bar of `width` columns, `used` of `total` of it filled. */
 void text_add_bar(struct buf *out, uint64_t used, uint64_t total, unsigned width);
 
+/* Marks of bars and lists; plain ones where the locale says that others cannot be shown. */
+enum text_mark {
+    MARK_FULL,
+    MARK_PART,
+    MARK_EMPTY,
+    MARK_GOOD,
+    MARK_BAD
+};
+const char *text_mark(enum text_mark m);
+
 #endif

@@ -29,6 +29,9 @@ struct tls {
     void (*cleanup)(void *easy);
     int fd;
     char why[256]; /* libcurl writes its reasons here */
+    /* OpenSSL wants what it could not send in one go again, in the same place. */
+    char pending[16384];
+    size_t pending_n;
 };
 
 /* A function pointer out of dlsym, as POSIX has it. */
@@ -127,9 +130,14 @@ enum conn_io tls_read(struct tls *t, char *p, size_t n, size_t *out_n, struct er
 enum conn_io tls_write(struct tls *t, struct str bytes, size_t *out_n, struct err *e)
 {
     size_t put = 0;
-    int rc = t->send(t->easy, bytes.p, bytes.n, &put);
+    if (t->pending_n == 0) {
+        t->pending_n = MIN(bytes.n, sizeof t->pending);
+        memcpy(t->pending, bytes.p, t->pending_n);
+    }
+    int rc = t->send(t->easy, t->pending, t->pending_n, &put);
     if (rc != RC_OK)
         return outcome(t, rc, "write to", e);
+    t->pending_n = 0;
     *out_n = put;
     return CONN_OK;
 }

@@ -123,6 +123,17 @@ static int wait_key(struct signals *s)
     return n == 1 ? key : n < 0 && (errno == EINTR || errno == EAGAIN) ? -1 : 0;
 }
 
+int signals_end(struct signals *s)
+{
+    for (int signo; (signo = signals_next(s));) {
+        if (signo == SIGTSTP)
+            raise(SIGSTOP);
+        else if (signo != SIGWINCH && signo != SIGCONT)
+            return signo;
+    }
+    return 0;
+}
+
 char tty_ask_key(struct signals *s, const char *question, const char *keys)
 {
     AUTO(tty_restore) struct tty_mode mode = { 0 };

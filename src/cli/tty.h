@@ -32,6 +32,8 @@ struct signals {
 int signals_open(struct signals *s, struct err *e) MUST_USE; /* INT TERM HUP QUIT WINCH CONT TSTP */
 void signals_close(struct signals *s);                       /* for AUTO */
 int signals_next(struct signals *s);                         /* its number, or 0: no more */
+/* For those who only print: stops and goes on as it is told; the signal that ends it, or 0. */
+int signals_end(struct signals *s);
 
 /* Asks on standard error and reads one key of `keys` from standard input.  An interrupt, the end
  * of input or a signal to end give 0. */

@@ -175,6 +175,8 @@ static int end_by_lanes(struct watch *w, struct err *e)
     if (w->n_lanes == 1 && how->code == 0 && how->signal == 0) {
         w->c->exit_code = 0;
         finish(w, WATCH_ENDED);
+        if (lane_note(w->lane[0])[0])
+            cli_note(w->c, "job %llu: %s", (unsigned long long)w->want->job, lane_note(w->lane[0]));
         return 0;
     }
     AUTO(json_free_p) struct json_doc *doc = look(w, &j, e);
@@ -329,6 +331,7 @@ static int step_lane(struct watch *w, size_t i, struct err *e)
         clear_status(w);
     switch (is) {
     case LANE_OPEN: return 0;
+    case LANE_DONE: /* only when it was asked for */
     case LANE_EXITED:
         w->done[i] = true;
         lane_disconnect(w->lane[i]);
@@ -412,7 +415,10 @@ int watch_job(struct cli *c, const struct watch_want *want, enum watch_outcome *
     if (!want->until_started) {
         w.n_lanes = want->replicas ? MIN(want->replicas, (uint32_t)LANES_MAX) : 1;
         for (size_t i = 0; i < w.n_lanes; i++)
-            w.lane[i] = lane_new(want->job, (uint32_t)i, want->replicas > 1);
+            w.lane[i] = lane_new(&(struct lane_want){ .job = want->job,
+                                                      .replica = (uint32_t)i,
+                                                      .label = want->replicas > 1,
+                                                      .program = c->program });
         w.look_ms = mono_ms() + (want->input ? SOON_MS : PATIENCE_MS);
         if (want->replicas > LANES_MAX)
             cli_note(c, "only the first %d replicas are shown", LANES_MAX);

@@ -30,6 +30,8 @@ int when_parse(const char *text, int64_t now_ms, int64_t *out_ms, struct err *e)
     struct tm today;
     struct err why;
     int64_t ago;
+    if (strcmp(text, "today") == 0 || strcmp(text, "midnight") == 0)
+        text = "00:00";
     if (strcmp(text, "now") == 0) {
         *out_ms = now_ms;
         return 0;
@@ -46,5 +48,6 @@ int when_parse(const char *text, int64_t now_ms, int64_t *out_ms, struct err *e)
         return 0;
     }
     err_set(e, ERR_INVALID, "'%s' is no point in time", text);
-    return err_hint(e, "write 2026-03-01, 2026-03-01T12:30, 12:30, now, or 3d for three days ago");
+    return err_hint(
+        e, "write 2026-03-01, 2026-03-01T12:30, 12:30, today, now, or 3d for three days ago");
 }

@@ -23,7 +23,8 @@ struct task {
     enum task_state state;
     enum task_end why;
     int code, signal;
-    uint64_t limit; /* END_PROCESSES: of how many; 0: not known */
+    uint64_t limit;      /* END_PROCESSES: of how many; 0: not known */
+    uint64_t lost_bytes; /* of its output */
 };
 
 struct control;

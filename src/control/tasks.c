@@ -246,6 +246,21 @@ static void tell_end(struct entry *en, const struct task *t)
         book_set_text(&en->now.message, buf_str(&text));
 }
 
+/* A log with a hole looks like one without. */
+static void tell_losses(struct entry *en)
+{
+    AUTO(buf_free) struct buf text = BUF(1000);
+    uint64_t lost = 0;
+    for (uint32_t i = 0; i < en->replicas; i++)
+        lost += en->task[i].lost_bytes;
+    if (lost == 0)
+        return;
+    buf_add(&text, en->now.message);
+    buf_printf(&text, "%s%llu bytes of its output were lost: the disk was full", text.n ? "; " : "",
+               (unsigned long long)lost);
+    book_set_text(&en->now.message, buf_str(&text));
+}
+
 static enum job_event how_it_ended(struct entry *en, const struct task *t)
 {
     bool good = all_codes(en, 0);
@@ -290,6 +305,7 @@ static void finish(struct control *c, struct entry *en)
     }
     if (what != JOB_EV_FROZE)
         tell_end(en, &t);
+    tell_losses(en);
     job_move(c, en, what);
     turn_act(c, forget);
 }
@@ -401,7 +417,8 @@ void tasks_event(struct control *c, const struct engine_event *ev)
         how = (struct task){ .why = ev->ended.why,
                              .code = ev->ended.code,
                              .signal = ev->ended.signal,
-                             .limit = ev->ended.limit };
+                             .limit = ev->ended.limit,
+                             .lost_bytes = ev->ended.lost_bytes };
         task_ended(c, en, ev->task.replica, how);
     }
 }

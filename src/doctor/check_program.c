@@ -127,7 +127,7 @@ void check_network(const struct doctor_in *in, struct doctor_result *r)
         return;
     if (!has_program(in, "nft")) {
         say_bad(r, "nft is missing: tenants cannot be kept apart on the network");
-        say_fix(r, "apt install nftables; or network: no in the settings");
+        say_fix(r, "apt install nftables; until then jobs run with --network none only");
     } else if (!has_program(in, "ip")) {
         say_skip(r,
                  "ip is missing: nothing of Nightshift needs it, whoever looks for a fault does");
@@ -159,7 +159,8 @@ void check_cni_plugins(const struct doctor_in *in, struct doctor_result *r)
         return;
     }
     say_bad(r, "missing: %s; tenants get no network of their own", missing.p);
-    say_fix(r, "apt install containernetworking-plugins; or network: no in the settings");
+    say_fix(
+        r, "apt install containernetworking-plugins; until then jobs run with --network none only");
 }
 
 void check_scratch(const struct doctor_in *in, struct doctor_result *r)

@@ -68,7 +68,7 @@ static void networks_of_tenants_need_nft_and_plugins(void)
     CHECK_SAYS(&p, check_cni_plugins, DOCTOR_GOOD, "host-local", NULL);
     patient_remove(&p, "/usr/lib/cni/bridge");
     patient_remove(&p, "/opt/cni/bin/host-local");
-    CHECK_SAYS(&p, check_cni_plugins, DOCTOR_BAD, "missing: bridge, host-local;", "network: no");
+    CHECK_SAYS(&p, check_cni_plugins, DOCTOR_BAD, "missing: bridge, host-local;", "--network none");
     patient_remove(&p, "/usr/sbin/ip");
     CHECK_SAYS(&p, check_network, DOCTOR_SKIP, "ip is missing", "apt install iproute2");
     patient_remove(&p, "/usr/sbin/nft");

@@ -121,7 +121,8 @@ struct engine_event {
             int code, signal; /* code when signal is 0 */
             enum task_end why;
             uint64_t cpu_ms, mem_peak_mib;
-            uint64_t limit; /* of processes, when that is why; 0: not known */
+            uint64_t limit;      /* of processes, when that is why; 0: not known */
+            uint64_t lost_bytes; /* of its output: the disk was full */
         } ended;
     };
 };

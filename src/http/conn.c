@@ -296,11 +296,6 @@ static void set(struct conn *c, int level, int name, int value)
                   strerror(errno));
 }
 
-void conn_no_delay(struct conn *c)
-{
-    set(c, IPPROTO_TCP, TCP_NODELAY, 1);
-}
-
 void conn_keep_alive(struct conn *c)
 {
     set(c, SOL_SOCKET, SO_KEEPALIVE, 1);

@@ -1,7 +1,7 @@
 /* http - an HTTP/1.1 server on the loop: whole requests in, replies now or later (libmicrohttpd).
  *
  * It knows sockets, not jobs.  A handler gets a request when its body is complete and answers it
- * once, at once or after any number of turns of the loop: with a reply, a stream or an upgrade.
+ * once, at once or after any number of turns of the loop: with a reply or a stream.
  * Everything is bounded: headers, bodies (413), time (408), requests a second from one peer (429),
  * connections, and what waits to be sent to a slow reader of a stream (it is cut off).
  * Refusals made here are application/problem+json like those of the handlers.
@@ -53,7 +53,7 @@ struct http_server *http_free(struct http_server *s);
 void http_free_p(struct http_server **s);
 uint16_t http_port(const struct http_server *s);
 void http_quiesce(struct http_server *s); /* accepts nothing new, lets the rest finish */
-size_t http_open_requests(const struct http_server *s); /* streams and upgraded ones too */
+size_t http_open_requests(const struct http_server *s); /* streams too */
 
 /* ---- the request: valid until it was answered; strings are NUL-terminated ---- */
 
@@ -67,7 +67,7 @@ struct str http_body(const struct http_request *rq);
 const struct http_peer *http_peer(const struct http_request *rq);
 struct arena *http_arena(struct http_request *rq); /* lives as long as the request */
 
-/* ---- the answer: exactly one of these three, once ---- */
+/* ---- the answer: exactly one of these, once ---- */
 
 /* The body is copied.  `type` NULL: no body.  Extra headers were added before with http_add_header,
  * which leaves out (and logs) what could not be one header: nothing can be smuggled in. */
@@ -88,18 +88,11 @@ void http_stream_begin(struct http_request *rq, int status, const char *type, lo
                        void *ctx);
 bool http_stream_write(struct http_request *rq, struct str bytes); /* false: too slow, being cut */
 size_t http_stream_queued(const struct http_request *rq);
-void http_stream_end(struct http_request *rq);
 
-/* 101 Switching Protocols; then the socket is the caller's: `on_socket` gets the descriptor
- * (non-blocking) and what the client already sent after its request (to be read or copied at once).
- * The caller ends it with http_upgrade_close, which closes the descriptor, and before http_free.
- * `on_socket` runs exactly once: with NULL and -1 when nothing came of it, because the client left,
- * did not ask for this protocol (426), or came over TLS, where it is not offered (503). */
-struct http_upgrade;
-typedef void http_socket_fn(void *ctx, struct http_upgrade *up, int fd, struct str early);
-void http_upgrade(struct http_request *rq, const char *protocol, http_socket_fn *on_socket,
-                  void *ctx);
-void http_upgrade_close(struct http_upgrade *up);
+/* `fn` gets the stream's ctx whenever what was queued is nearly sent.  It must not write: the library
+ * is at work. */
+void http_stream_on_room(struct http_request *rq, loop_fn *fn);
+void http_stream_end(struct http_request *rq);
 
 /* ---- paths ---- */
 

@@ -88,7 +88,6 @@ void request_end(struct http_request *rq)
         s->requests_open--;
     }
     stream_completed(rq);
-    upgrade_completed(rq);
     if (rq->response)
         MHD_destroy_response(rq->response);
     buf_free(&rq->stream.queue);

@@ -164,7 +164,7 @@ static int library_begin(struct http_server *s, struct err *e)
 {
     const struct http_config *c = &s->config;
     unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET |
-                     MHD_USE_ERROR_LOG | (unsigned)(s->tls ? MHD_USE_TLS : MHD_ALLOW_UPGRADE);
+                     MHD_USE_ERROR_LOG | (unsigned)(s->tls ? MHD_USE_TLS : 0);
     const struct MHD_OptionItem options[] = {
         /* Our own limits come first; what is left over here is never reached. */
         { MHD_OPTION_CONNECTION_LIMIT, (intptr_t)c->connections_max + ACCEPT_SLACK, NULL },

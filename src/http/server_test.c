@@ -334,40 +334,13 @@ static void tls_carries_replies_streams_and_refusals(void)
     http_reply(t.held[0], 200, "text/plain", STR("sealed"));
     try_hear(&tc.cl, "sealed");
     t.n_held = 0;
-    tls_send(&tc, "GET /s HTTP/1.1\r\n" TRY_HOST "Connection: Upgrade\r\nUpgrade: p\r\n\r\n");
+    tls_send(&tc, "GET /s HTTP/1.1\r\n" TRY_HOST "\r\n");
     try_until(t.loop, try_held, &t);
     http_stream_begin(t.held[0], 200, "text/plain", on_stream_close, &t);
     CHECK(http_stream_write(t.held[0], STR("one")));
     try_hear(&tc.cl, "one");
     try_turns(t.loop);
     process_kill(tc.p, 9);
-    try_until(t.loop, try_closed, &t);
-    tls_end(&tc);
-    trial_end(&t);
-}
-
-static void no_socket(void *ctx, struct http_upgrade *up, int fd, struct str early)
-{
-    (void)early;
-    CHECK(!up && fd == -1);
-    ((struct trial *)ctx)->closed++;
-}
-
-static void no_upgrade(void *ctx, struct http_request *rq)
-{
-    http_upgrade(rq, "p", no_socket, ctx);
-}
-
-static void tls_offers_no_upgrade(void)
-{
-    AUTO(pem_free) struct pem pem = pem_new();
-    struct trial t;
-    struct tls_client tc;
-    struct http_config c = { .handler = no_upgrade, .tls_cert = pem.cert.p, .tls_key = pem.key.p };
-    trial_begin(&t, &c);
-    tls_begin(&tc, &t);
-    tls_send(&tc, "GET /s HTTP/1.1\r\n" TRY_HOST "Connection: Upgrade\r\nUpgrade: p\r\n\r\n");
-    CHECK(strstr(try_hear(&tc.cl, "not offered over TLS"), "HTTP/1.1 503 "));
     try_until(t.loop, try_closed, &t);
     tls_end(&tc);
     trial_end(&t);
@@ -511,7 +484,6 @@ static const struct test tests[] = {
     { "a reply that nobody reads is given up", a_reply_that_nobody_reads_is_given_up },
     { "TLS carries replies and streams, and its clients' leaving is noticed",
       tls_carries_replies_streams_and_refusals },
-    { "an upgrade is not offered over TLS", tls_offers_no_upgrade },
     { "plain words to a TLS port do no harm", plain_words_to_a_tls_port_do_no_harm },
     { "a bad certificate or key is explained", bad_pem_is_explained },
     { "a place that is taken is an error", a_taken_place_is_an_error },

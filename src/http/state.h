@@ -83,18 +83,12 @@ struct header {
 };
 
 struct stream {
-    loop_fn *on_close;
+    loop_fn *on_close, *on_room;
     void *ctx;
     struct buf queue;
     size_t sent; /* of the queue */
     bool begun, ended, cut;
-};
-
-struct http_upgrade {
-    struct http_server *server;
-    struct MHD_UpgradeResponseHandle *handle;
-    http_socket_fn *on_socket;
-    void *ctx;
+    bool filled; /* since on_room was told last */
 };
 
 struct http_request {
@@ -113,7 +107,6 @@ struct http_request {
     int status;
     bool http11, answered, suspended, open;
     struct stream stream;
-    struct http_upgrade *upgrade;
     struct http_request *prev, *next; /* in server->requests */
 };
 
@@ -130,7 +123,6 @@ void conn_receive_done(struct conn *c);
 void conn_receive_check(struct http_server *s); /* cuts those that are late */
 void conn_cut(struct conn *c);
 void conn_refuse_and_cut(struct conn *c, int status, const struct err *why);
-void conn_no_delay(struct conn *c);   /* for what is typed: send at once */
 void conn_keep_alive(struct conn *c); /* let the kernel ask whether the peer is still there */
 
 /* request.c */
@@ -152,8 +144,5 @@ void reply_text(int status, const struct err *why, struct buf *out); /* the byte
 int stream_watch_begin(struct http_server *s, struct err *e) MUST_USE;
 void stream_unwatch(struct conn *c);
 void stream_completed(struct http_request *rq);
-
-/* upgrade.c */
-void upgrade_completed(struct http_request *rq);
 
 #endif

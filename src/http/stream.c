@@ -10,6 +10,7 @@
 #define QUEUE_KEEP_BYTES 4096 /* of an empty queue */
 #define BLOCK_BYTES 1024      /* at once, to a client of HTTP/1.0; every stream has room for it */
 #define GONE_PER_TURN 64
+#define ROOM_BYTES (64u << 10) /* still queued when more is asked for */
 
 static void cut(struct http_request *rq)
 {
@@ -73,6 +74,15 @@ static void drop_sent(struct stream *st)
     st->sent = 0;
 }
 
+static void tell_room(struct http_request *rq)
+{
+    struct stream *st = &rq->stream;
+    if (!st->on_room || !st->filled || st->ended || http_stream_queued(rq) > ROOM_BYTES)
+        return;
+    st->filled = false;
+    st->on_room(st->ctx);
+}
+
 /* The library asks for bytes. */
 static ssize_t on_read(void *ctx, uint64_t at, char *to, size_t room)
 {
@@ -87,6 +97,7 @@ static ssize_t on_read(void *ctx, uint64_t at, char *to, size_t room)
         st->sent += n;
         if (st->sent == st->queue.n)
             drop_sent(st);
+        tell_room(rq);
         return (ssize_t)n;
     }
     if (st->ended)
@@ -118,6 +129,7 @@ bool http_stream_write(struct http_request *rq, struct str bytes)
     if (st->sent > 0 && bytes.n > st->queue.limit - st->queue.n)
         drop_sent(st);
     buf_add(&st->queue, bytes);
+    st->filled = st->filled || http_stream_queued(rq) > ROOM_BYTES;
     if (st->queue.full) {
         log_event(rq->conn->server->config.log, LOG_INFO_, "http.slow_reader",
                   "peer=%s path=%s queued=%zu", rq->conn->peer.address, rq->target.path,
@@ -133,6 +145,11 @@ bool http_stream_write(struct http_request *rq, struct str bytes)
 size_t http_stream_queued(const struct http_request *rq)
 {
     return rq->stream.queue.n - rq->stream.sent;
+}
+
+void http_stream_on_room(struct http_request *rq, loop_fn *fn)
+{
+    rq->stream.on_room = fn;
 }
 
 void http_stream_end(struct http_request *rq)

@@ -56,6 +56,35 @@ static void events_come_as_they_are_written(void)
     CHECK_INT(t.closed, 1); /* freeing the server ends a stream that was open */
 }
 
+static void says_room(void *ctx)
+{
+    ((struct trial *)ctx)->handled += 100;
+}
+
+static bool has_room(void *ctx)
+{
+    return ((struct trial *)ctx)->handled >= 100;
+}
+
+static void whoever_fills_a_stream_hears_when_it_is_sent(void)
+{
+    static char much[200000];
+    struct trial t;
+    struct try_client cl;
+    struct http_config c = { 0 };
+    memset(much, 'm', sizeof much - 1);
+    one_client(&t, &cl, &c, GET_KEEP);
+    http_stream_on_room(t.held[0], says_room);
+    CHECK(http_stream_write(t.held[0], STR("little")));
+    try_hear(&cl, "little");
+    try_turns(t.loop);
+    CHECK(!has_room(&t)); /* it never was full */
+    CHECK(http_stream_write(t.held[0], (struct str){ much, sizeof much - 1 }));
+    try_until(t.loop, has_room, &t);
+    CHECK(http_stream_queued(t.held[0]) <= 65536);
+    ends(&t, &cl);
+}
+
 static void a_stream_may_begin_later(void)
 {
     struct trial t;
@@ -354,6 +383,8 @@ static void a_thousand_idle_streams_are_cheap(void)
 
 static const struct test tests[] = {
     { "events come as they are written, and the end as well", events_come_as_they_are_written },
+    { "whoever fills a stream hears when it is sent",
+      whoever_fills_a_stream_hears_when_it_is_sent },
     { "a stream may begin later", a_stream_may_begin_later },
     { "an old client gets a stream without chunks", an_old_client_gets_it_without_chunks },
     { "the head of a stream ends at once", head_of_a_stream_ends_at_once },

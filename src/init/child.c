@@ -42,9 +42,18 @@ static int failed(struct err *e, const char *what)
 
 void child_resize(struct child *c, uint16_t rows, uint16_t cols)
 {
-    struct winsize size = { .ws_row = rows, .ws_col = cols };
-    if (c->tty && c->fd[CHILD_OUT] >= 0)
-        ioctl(c->fd[CHILD_OUT], TIOCSWINSZ, &size);
+    struct winsize size = { .ws_row = rows, .ws_col = cols }, now;
+    int fd = c->fd[CHILD_OUT];
+    pid_t front = 0;
+    if (!c->tty || fd < 0)
+        return;
+    /* The kernel says nothing about the size that it has already; but somebody new looks at this
+     * terminal, and a program that fills the screen must draw it again. */
+    bool same = ioctl(fd, TIOCGWINSZ, &now) == 0 && now.ws_row == rows && now.ws_col == cols;
+    if (same && ioctl(fd, TIOCGPGRP, &front) == 0 && front > 0)
+        kill(-front, SIGWINCH);
+    else
+        ioctl(fd, TIOCSWINSZ, &size);
 }
 
 static int open_terminal(struct child *c, const struct child_spec *s, int theirs[CHILD_ENDS],

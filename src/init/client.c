@@ -41,6 +41,12 @@ void client_send(struct client *c, enum stream_type type, struct str data)
         stream_put_data(&c->out.b, type, data);
 }
 
+void client_send_logged(struct client *c, const struct joblog_place *at)
+{
+    if (!c->closing)
+        stream_put_logged(&c->out.b, &(struct stream_place){ .at = *at });
+}
+
 void client_send_started(struct client *c, int64_t t_ms)
 {
     if (!c->closing)

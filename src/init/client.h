@@ -31,6 +31,7 @@ void client_open(struct client *c, int fd, int64_t now_ms);
 void client_close(struct client *c);
 
 void client_send(struct client *c, enum stream_type type, struct str data); /* STDOUT, STDERR */
+void client_send_logged(struct client *c, const struct joblog_place *at);
 void client_send_started(struct client *c, int64_t t_ms);
 void client_send_error(struct client *c, const char *text);
 void client_end(struct client *c, const struct stream_exit *how); /* EXIT, then closed */

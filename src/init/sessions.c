@@ -19,10 +19,11 @@
 #define POLL_CLIENTS 1
 #define POLL_EXECS (POLL_CLIENTS + SESSIONS_CLIENTS)
 
-void sessions_begin(struct sessions *s, int listener, struct child *job)
+void sessions_begin(struct sessions *s, int listener, struct child *job, const struct ring *log)
 {
     s->listener = listener;
     s->job = job;
+    s->log = log;
     for (size_t i = 0; i < SESSIONS_CLIENTS; i++)
         s->client[i].fd = -1;
     for (size_t i = 0; i < SESSIONS_EXECS; i++)
@@ -216,7 +217,10 @@ static void tell_end(struct sessions *s, struct client *c)
 /* Watchers and the attached learn when the job began, and how it ended if it has. */
 static void welcome(struct sessions *s, struct client *c, enum client_role role)
 {
+    struct joblog_place end = { s->log->number, s->log->size };
     c->role = role;
+    if (role == CLIENT_ATTACH)
+        client_send_logged(c, &end);
     client_send_started(c, s->started_ms);
     if (s->ended)
         tell_end(s, c);

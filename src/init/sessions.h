@@ -14,6 +14,7 @@
 
 #include "init/child.h"
 #include "init/client.h"
+#include "init/ring.h"
 
 #define SESSIONS_USERS_MAX 16u                     /* attached, and execs */
 #define SESSIONS_CLIENTS (SESSIONS_USERS_MAX + 8u) /* with watchers, and those that are coming */
@@ -32,8 +33,9 @@ struct exec {
 struct sessions {
     int listener;
     struct child *job;
-    int64_t started_ms; /* of the job, since 1970 */
-    bool ended;         /* the job; `how` is set */
+    const struct ring *log; /* what attached clients see is in it first */
+    int64_t started_ms;     /* of the job, since 1970 */
+    bool ended;             /* the job; `how` is set */
     struct stream_exit how;
     const char *why_not; /* the program could not be run: the reason; else NULL */
     struct client client[SESSIONS_CLIENTS];
@@ -41,7 +43,7 @@ struct sessions {
     char chunk[STREAM_PAYLOAD_MAX];
 };
 
-void sessions_begin(struct sessions *s, int listener, struct child *job);
+void sessions_begin(struct sessions *s, int listener, struct child *job, const struct ring *log);
 
 /* One round of poll(2): which descriptors, for how long at most (-1: for ever), what came of it.
  * now_ms is of a clock that never jumps. */

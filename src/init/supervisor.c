@@ -196,7 +196,7 @@ static void begin(struct supervisor *sv, const struct supervisor_options *o)
     child_init(&sv->job);
     sv->signals = take_signals();
     fcntl(SUPERVISOR_FD_LISTENER, F_SETFL, O_NONBLOCK);
-    sessions_begin(&sv->sessions, SUPERVISOR_FD_LISTENER, &sv->job);
+    sessions_begin(&sv->sessions, SUPERVISOR_FD_LISTENER, &sv->job, &sv->ring);
     int64_t t_us = wall_us();
     ring_begin(&sv->ring, segments, o->log_bytes, t_us);
     sv->sessions.started_ms = t_us / 1000;

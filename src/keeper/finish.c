@@ -125,6 +125,7 @@ static void decide(struct task *t, const struct task_status *st, struct task_res
         .t_ms = st->ended_ms ? st->ended_ms : life_now(t),
         .cpu_ms = u.cpu_ms,
         .mem_peak_mib = u.mem_peak_mib,
+        .lost_bytes = st->lost_bytes,
     };
     if (!known)
         r->signal = SIGKILL;

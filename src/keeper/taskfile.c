@@ -45,6 +45,8 @@ void task_status_parse(struct str text, struct task_status *out)
             out->signal = exited ? 0 : (int)what;
             out->ended_ms = MAX(when, INT64_C(1));
         }
+        if (str_is(word, "lost") && word_number(&line, INT64_MAX, &what))
+            out->lost_bytes = (uint64_t)what;
         if (str_is(word, "failed") && word_number(&line, INT32_MAX, &what)) {
             line = str_trim(line);
             snprintf(out->failed, sizeof out->failed, "%.*s",
@@ -113,6 +115,7 @@ void task_result_write(const struct task_result *r, struct buf *out)
     json_put_u64(&w, "cpu_ms", r->cpu_ms);
     json_put_u64(&w, "mem_peak_mib", r->mem_peak_mib);
     json_put_u64(&w, "limit", r->limit);
+    json_put_u64(&w, "lost_bytes", r->lost_bytes);
     json_end(&w, '}');
     buf_addc(out, '\n');
 }
@@ -134,7 +137,8 @@ int task_result_read(struct str json, struct task_result *out, struct err *e)
         json_need_i64(o, "t_ms", 0, TIME_MAX, &t_ms, e) < 0 ||
         json_need_u64(o, "cpu_ms", UINT64_MAX, &r.cpu_ms, e) < 0 ||
         json_need_u64(o, "mem_peak_mib", UINT64_MAX, &r.mem_peak_mib, e) < 0 ||
-        json_get_u64(o, "limit", UINT64_MAX, &r.limit, e) < 0)
+        json_get_u64(o, "limit", UINT64_MAX, &r.limit, e) < 0 ||
+        json_get_u64(o, "lost_bytes", UINT64_MAX, &r.lost_bytes, e) < 0)
         return -1;
     if (!task_end_parse(why, &r.why))
         return err_set(e, ERR_INVALID, "field 'why': no such reason");

@@ -21,10 +21,11 @@
 
 /* How the status file has it. */
 struct task_status {
-    int64_t started_ms; /* 0: the program was never begun */
-    int64_t ended_ms;   /* 0: no end is written */
-    int code, signal;   /* of the end */
-    char failed[160];   /* why the program could not be executed; "" when it could */
+    int64_t started_ms;  /* 0: the program was never begun */
+    int64_t ended_ms;    /* 0: no end is written */
+    int code, signal;    /* of the end */
+    uint64_t lost_bytes; /* of its output: the disk was full */
+    char failed[160];    /* why the program could not be executed; "" when it could */
 };
 void task_status_parse(struct str text, struct task_status *out);
 
@@ -47,7 +48,7 @@ struct task_result {
     int code, signal; /* code when signal is 0 */
     enum task_end why;
     int64_t t_ms;
-    uint64_t cpu_ms, mem_peak_mib;
+    uint64_t cpu_ms, mem_peak_mib, lost_bytes;
     uint64_t limit; /* of processes, when that is why; 0: not known */
 };
 void task_result_write(const struct task_result *r, struct buf *out);

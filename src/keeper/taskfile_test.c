@@ -42,6 +42,7 @@ static void status_is_read_line_by_line(void)
 {
     struct task_status s;
     task_status_parse(STR("started 1700000000000\nlost 17\nexit 3 1700000000500\n"), &s);
+    CHECK_INT(s.lost_bytes, 17);
     CHECK(s.started_ms == 1700000000000 && s.ended_ms == 1700000000500);
     CHECK(s.code == 3 && s.signal == 0 && !s.failed[0]);
     task_status_parse(STR("started 5\nsignal 9 7\n"), &s);
@@ -105,7 +106,8 @@ static void a_result_comes_back_as_it_was(void)
                              .t_ms = 1700000000000,
                              .cpu_ms = 12,
                              .mem_peak_mib = 34,
-                             .limit = 56 };
+                             .limit = 56,
+                             .lost_bytes = 78 };
     struct task_result back;
     struct err e;
     AUTO(buf_free) struct buf b = BUF(RESULT_MAX);
@@ -113,6 +115,7 @@ static void a_result_comes_back_as_it_was(void)
     CHECK(task_result_read(buf_str(&b), &back, &e) == 0);
     CHECK(back.code == 3 && back.signal == 0 && back.why == END_DISK && back.t_ms == r.t_ms);
     CHECK(back.cpu_ms == 12 && back.mem_peak_mib == 34 && back.limit == 56);
+    CHECK(back.lost_bytes == 78);
     CHECK(task_result_read((struct str){ b.p, b.n / 2 }, &back, &e) < 0);
     CHECK(task_result_read(STR("[]"), &back, &e) < 0);
 }

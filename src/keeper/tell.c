@@ -140,6 +140,7 @@ void tell_ended(const struct env *env, const char *task, const struct task_resul
     json_put_u64(&t.w, "mem_peak_mib", r->mem_peak_mib);
     if (r->limit)
         json_put_u64(&t.w, "limit", r->limit);
+    json_put_u64(&t.w, "lost_bytes", r->lost_bytes);
     end(env, &t);
 }
 

@@ -45,6 +45,11 @@ struct joblog_record {
     struct str text; /* borrowed */
 };
 
+/* Between two records: before the byte of the segment with this number. */
+struct joblog_place {
+    uint64_t segment, byte;
+};
+
 /* --- one record --- */
 
 /* Adds the records of what a stream wrote, as many as fit whole within out->limit, and returns how
@@ -79,6 +84,13 @@ int joblog_reader_next(struct joblog_reader *r, struct joblog_record *out, struc
 
 /* Goes to where the last `lines` lines of stdout and stderr begin; 0: to the end. */
 int joblog_reader_tail(struct joblog_reader *r, uint64_t lines, struct err *e) MUST_USE;
+
+/* Behind the record given out last: reading goes on there after a seek.  A place that was overwritten
+ * meanwhile counts as lost, and reading goes on with the oldest record. */
+struct joblog_place joblog_reader_place(const struct joblog_reader *r);
+int joblog_reader_seek(struct joblog_reader *r, const struct joblog_place *to, struct err *e)
+    MUST_USE;
+void joblog_reader_end_at(struct joblog_reader *r, const struct joblog_place *end); /* as if all */
 
 /* How many segments were overwritten before they were read to their end, and how many lines were no
  * records, since the reader was opened. */

@@ -26,6 +26,8 @@ struct joblog_reader {
     uint64_t number;
     uint64_t next_byte; /* of the file, after what `piece` holds */
     uint64_t lost, bad;
+    bool ends; /* at `last`, whatever was written behind it */
+    struct joblog_place last;
     size_t begin, end; /* what is not read yet of `piece` */
     char piece[PIECE_BYTES];
 };
@@ -84,6 +86,26 @@ uint64_t joblog_reader_lost_segments(const struct joblog_reader *r)
 uint64_t joblog_reader_bad_lines(const struct joblog_reader *r)
 {
     return r->bad;
+}
+
+struct joblog_place joblog_reader_place(const struct joblog_reader *r)
+{
+    if (!r->placed)
+        return (struct joblog_place){ 0 };
+    return (struct joblog_place){ r->number, r->next_byte - (r->end - r->begin) };
+}
+
+void joblog_reader_end_at(struct joblog_reader *r, const struct joblog_place *end)
+{
+    r->ends = true;
+    r->last = *end;
+}
+
+static bool is_at_end(const struct joblog_reader *r)
+{
+    struct joblog_place at = joblog_reader_place(r), end = r->last;
+    return r->ends && r->placed &&
+           (at.segment > end.segment || (at.segment == end.segment && at.byte >= end.byte));
 }
 
 static int cannot_read(int at, struct err *e)
@@ -233,6 +255,8 @@ int joblog_reader_next(struct joblog_reader *r, struct joblog_record *out, struc
 {
     for (unsigned pieces = 0; pieces < PIECES_PER_CALL;) {
         struct str line;
+        if (is_at_end(r))
+            return 0;
         if (!next_line(r, &line)) {
             int rc = more(r, e);
             if (rc <= 0)
@@ -250,6 +274,21 @@ int joblog_reader_next(struct joblog_reader *r, struct joblog_record *out, struc
             return 1;
         }
     }
+    return 0;
+}
+
+int joblog_reader_seek(struct joblog_reader *r, const struct joblog_place *to, struct err *e)
+{
+    struct segment s = { (int)(to->segment % JOBLOG_SEGMENTS), 0 };
+    int rc = segment_number(r, s.at, &s.number, e);
+    if (rc < 0)
+        return -1;
+    r->placed = false;
+    r->begin = r->end = 0;
+    if (rc > 0 && s.number == to->segment)
+        place(r, &s, to->byte);
+    else
+        r->lost += rc > 0 && s.number > to->segment;
     return 0;
 }
 
@@ -320,11 +359,15 @@ int joblog_reader_tail(struct joblog_reader *r, uint64_t lines, struct err *e)
         return -1;
     r->placed = false;
     r->begin = r->end = 0;
+    while (r->ends && n > 1 && all[n - 1].number > r->last.segment)
+        n--;
     for (int i = n - 1; i >= 0; i--) {
         struct stat st;
         if (fstat(r->fd[all[i].at], &st) < 0)
             return cannot_read(all[i].at, e);
         uint64_t end = (uint64_t)st.st_size;
+        if (r->ends && all[i].number == r->last.segment)
+            end = MIN(end, r->last.byte);
         int rc = 0;
         while (rc == 0 && end > 0)
             rc = tail_step(r, &all[i], &t, &end, e);

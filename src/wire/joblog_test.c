@@ -356,6 +356,54 @@ static void the_last_lines_of_a_large_log_are_found(void)
     }
 }
 
+static void reading_is_taken_up_at_a_place(void)
+{
+    AUTO(disk_close) struct disk d = disk_open();
+    AUTO(buf_free) struct buf b = BUF(1 << 20);
+    struct err e;
+    begin_segment(&d, 0);
+    struct joblog_place none = joblog_reader_place(d.r);
+    CHECK(none.segment == 0 && none.byte == 0);
+    say(&d, "one\ntwo\n");
+    CHECK_STR(read_all(&d, &b), "one\ntwo\n");
+    struct joblog_place place = joblog_reader_place(d.r);
+    say(&d, "three\n");
+    begin_segment(&d, 1);
+    say(&d, "four\n");
+    for (int i = 0; i < 2; i++) {
+        CHECK(joblog_reader_seek(d.r, &place, &e) == 0);
+        CHECK_STR(read_all(&d, &b), "three\nfour\n");
+    }
+    for (unsigned i = 2; i <= 4; i++)
+        begin_segment(&d, i);
+    say(&d, "five\n");
+    CHECK(joblog_reader_seek(d.r, &place, &e) == 0); /* overwritten: the oldest that is left */
+    place = joblog_reader_place(d.r);
+    CHECK(place.segment == 0 && place.byte == 0 && joblog_reader_lost_segments(d.r) == 1);
+    CHECK_STR(read_all(&d, &b), "four\nfive\n");
+}
+
+static void a_log_can_be_read_up_to_a_place(void)
+{
+    AUTO(disk_close) struct disk d = disk_open();
+    AUTO(buf_free) struct buf b = BUF(1 << 20);
+    begin_segment(&d, 0);
+    CHECK_STR(read_all(&d, &b), "");
+    struct joblog_place empty = joblog_reader_place(d.r), two;
+    say(&d, "1\n2\n");
+    CHECK_STR(read_all(&d, &b), "1\n2\n");
+    two = joblog_reader_place(d.r);
+    say(&d, "3\n");
+    begin_segment(&d, 1);
+    say(&d, "4\n");
+    joblog_reader_end_at(d.r, &two);
+    CHECK_STR(read_all(&d, &b), "");
+    CHECK_STR(tail(&d, 1, &b), "2\n");
+    CHECK_STR(tail(&d, 9, &b), "1\n2\n");
+    joblog_reader_end_at(d.r, &empty); /* behind the segment's mark, before the first line */
+    CHECK_STR(tail(&d, 9, &b), "");
+}
+
 static const struct test tests[] = {
     { "records look as documented", records_look_as_documented },
     { "dates are right", dates_are_right },
@@ -370,5 +418,7 @@ static const struct test tests[] = {
     { "descriptors do as well as a folder", descriptors_do_as_well_as_a_folder },
     { "the last lines are found", the_last_lines_are_found },
     { "the last lines of a large log are found", the_last_lines_of_a_large_log_are_found },
+    { "reading is taken up at a place", reading_is_taken_up_at_a_place },
+    { "a log can be read up to a place", a_log_can_be_read_up_to_a_place },
 };
 TEST_MAIN(tests)

@@ -100,6 +100,21 @@ void stream_put_error(struct buf *out, const char *text)
     stream_put(out, STREAM_ERROR, (struct str){ s.p, MIN(s.n, (size_t)STREAM_ERROR_MAX) });
 }
 
+void stream_put_note(struct buf *out, struct str text)
+{
+    if (text.n)
+        stream_put(out, STREAM_NOTE, (struct str){ text.p, MIN(text.n, (size_t)STREAM_ERROR_MAX) });
+}
+
+void stream_put_logged(struct buf *out, const struct stream_place *p)
+{
+    char bytes[20];
+    put_be(bytes, 4, p->run);
+    put_be(bytes + 4, 8, p->at.segment);
+    put_be(bytes + 12, 8, p->at.byte);
+    stream_put(out, STREAM_LOGGED, (struct str){ bytes, sizeof bytes });
+}
+
 /* Adds each word and its NUL, and says how many there were. */
 static size_t put_words(struct buf *to, const char *const *words)
 {
@@ -142,6 +157,14 @@ void stream_get_resize(struct str payload, uint16_t *out_rows, uint16_t *out_col
 int64_t stream_get_started(struct str payload)
 {
     return (int64_t)get_be(payload.p, 8);
+}
+
+struct stream_place stream_get_logged(struct str payload)
+{
+    return (struct stream_place){
+        .run = (uint32_t)get_be(payload.p, 4),
+        .at = { .segment = get_be(payload.p + 4, 8), .byte = get_be(payload.p + 12, 8) },
+    };
 }
 
 int stream_get_signal(struct str payload, int *out_signo, struct err *e)

@@ -5,14 +5,18 @@
  * the two ends looks inside.  The first frame of a connection says what it is:
  *
  *   WATCH   gets STARTED at once and EXIT at the end.  It may send SIGNAL.
- *   ATTACH  gets STARTED, then STDOUT and STDERR from now on (a terminal's output is STDOUT), EXIT at
- *           the end.  It may send STDIN, RESIZE and SIGNAL.
+ *   ATTACH  gets LOGGED: where in the job's log (joblog.h) that begins what follows; STARTED; STDOUT
+ *           and STDERR from now on (a terminal's output is STDOUT); EXIT at the end.  It may send
+ *           STDIN, RESIZE and SIGNAL.
  *   EXEC    runs another command inside the task: the same frames, with that command's own EXIT.
  *   SIGNAL  to the job, and the connection is closed.
  *
  * ERROR, with a sentence for people, comes when something was refused, and the connection is closed.
  * When a program could not be run, EXIT with 127 or 126 follows the ERROR.  An end of file without
  * EXIT and ERROR means that the task's supervisor is gone.
+ *
+ * A log that is read as frames is STDOUT and STDERR too, with LOGGED wherever it can be taken up
+ * again, and NOTE for what was not the job's: output that was lost, how it ended.
  *
  * Sizes are bounded by type, so a frame that came out of the decoder has a payload of a right size.
  * Everything is pure: no descriptors, no clock.
@@ -22,6 +26,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "wire/joblog.h"
 
 #define STREAM_HEADER_BYTES 4u
 #define STREAM_PAYLOAD_MAX 65536u
@@ -40,7 +45,9 @@
     X(SIGNAL, 8, "signal", 1, 1)   /* its number */                                                \
     X(STARTED, 9, "started", 8, 8) /* when: milliseconds since 1970 */                             \
     X(EXIT, 10, "exit", 2, 2)      /* 0 and the exit code, or 1 and the signal */                  \
-    X(ERROR, 11, "error", 1, STREAM_ERROR_MAX)
+    X(ERROR, 11, "error", 1, STREAM_ERROR_MAX)                                                     \
+    X(LOGGED, 12, "logged", 20, 20) /* run (0: this one), segment, byte */                         \
+    X(NOTE, 13, "note", 1, STREAM_ERROR_MAX)
 enum stream_type {
 #define X(id, number, name, min, max) STREAM_##id = (number),
     STREAM_TYPES(X)
@@ -58,6 +65,12 @@ struct stream_frame {
 struct stream_exit {
     int code;   /* 0 … 255, when signal is 0 */
     int signal; /* what killed it, or 0 */
+};
+
+/* Where in a job's log. */
+struct stream_place {
+    uint32_t run; /* 0: the one that is attached to */
+    struct joblog_place at;
 };
 
 /* What EXEC asks for.  Lists end with NULL. */
@@ -78,6 +91,8 @@ void stream_put_signal(struct buf *out, int signo);
 void stream_put_started(struct buf *out, int64_t t_ms);
 void stream_put_exit(struct buf *out, const struct stream_exit *how);
 void stream_put_error(struct buf *out, const char *text); /* cut to STREAM_ERROR_MAX */
+void stream_put_note(struct buf *out, struct str text);   /* the same */
+void stream_put_logged(struct buf *out, const struct stream_place *p);
 
 /* -1 when the lists are too long for one frame: nothing is added then. */
 int stream_put_exec(struct buf *out, const struct stream_exec *want, struct err *e) MUST_USE;
@@ -85,6 +100,7 @@ int stream_put_exec(struct buf *out, const struct stream_exec *want, struct err 
 /* Payloads of frames that the decoder gave out. */
 void stream_get_resize(struct str payload, uint16_t *out_rows, uint16_t *out_cols);
 int64_t stream_get_started(struct str payload);
+struct stream_place stream_get_logged(struct str payload);
 int stream_get_signal(struct str payload, int *out_signo, struct err *e) MUST_USE;
 int stream_get_exit(struct str payload, struct stream_exit *out, struct err *e) MUST_USE;
 

@@ -41,6 +41,8 @@ static void add_one_of_each(struct buf *b)
     stream_put_started(b, 77);
     stream_put_exit(b, &(struct stream_exit){ .code = 255 });
     stream_put_error(b, "no");
+    stream_put_logged(b, &(struct stream_place){ .run = 1 });
+    stream_put_note(b, STR("so"));
 }
 
 /* Cuts the bytes at random and checks that the types come out in order, once each. */
@@ -198,7 +200,26 @@ static void a_full_buffer_holds_no_half_frame(void)
     CHECK(b.full && b.n == 6);
 }
 
+static void a_place_and_a_note_come_back(void)
+{
+    AUTO(buf_free) struct buf b = BUF(1000);
+    struct stream_decoder d = { 0 };
+    struct stream_place p = { 7, { UINT64_C(1) << 40, 123 } };
+    struct stream_frame f;
+    struct err e;
+    stream_put_logged(&b, &p);
+    stream_put_note(&b, STR("the disk was full"));
+    stream_put_note(&b, STR("")); /* nothing to say */
+    struct str rest = buf_str(&b);
+    CHECK(stream_decode(&d, &rest, &f, &e) == 1 && f.type == STREAM_LOGGED);
+    struct stream_place back = stream_get_logged(f.payload);
+    CHECK(back.run == 7 && back.at.segment == p.at.segment && back.at.byte == 123);
+    CHECK(stream_decode(&d, &rest, &f, &e) == 1 && str_is(f.payload, "the disk was full"));
+    CHECK(rest.n == 0);
+}
+
 static const struct test tests[] = {
+    { "a place and a note come back", a_place_and_a_note_come_back },
     { "frames look as documented", frames_look_as_documented },
     { "frames survive any cutting", frames_survive_any_cutting },
     { "long data becomes several frames", long_data_becomes_several_frames },

@@ -265,11 +265,21 @@ def _(c, h):
 
 # ---- parameters ----
 
+KEY = "0123456789abcdef"  # of a stream
+NEEDED = {"key": KEY, "n": "1"}  # values of parameters that a call cannot do without
+
+
+def needed(operation):
+    """The query that it cannot do without."""
+    pairs = {p["name"]: NEEDED[p["name"]] for p in operation["parameters"] if p["in"] == "query" and p["required"]}
+    return "?" + urllib.parse.urlencode(pairs) if pairs else ""
+
+
 def operations(c):
     """(method, path with values, operation) of every call."""
     for template, methods in c.ask("GET", "/v1/openapi.json")["paths"].items():
         for method, operation in methods.items():
-            yield method.upper(), template.replace("{id}", "1").replace("{name}", c.node), operation
+            yield method.upper(), template.replace("{id}", "1").replace("{name}", c.node).replace("{key}", KEY), operation
 
 
 def wrong_values(schema):
@@ -278,6 +288,8 @@ def wrong_values(schema):
                 *([str(schema["minimum"] - 1)] if schema["minimum"] else []))
     if "enum" in schema or "all" in schema.get("pattern", ""):
         return ("nonsense", "TRUE", "running,,queued", "all,running", "x" * 300)
+    if "maxLength" not in schema:  # keys and places
+        return ("", "x", "1.2", "1.2.x", "-1.2.3", "a" * 300)
     return ("x" * (schema["maxLength"] + 1), "a\nb", "\x7f")
 
 
@@ -318,14 +330,18 @@ def _(c, h):
 
 @case("a number of a job that is none is refused by its name; one that nobody has is not found")
 def _(c, h):
-    for method, template in [(m, p) for p, ms in c.ask("GET", "/v1/openapi.json")["paths"].items() for m in ms]:
+    every = c.ask("GET", "/v1/openapi.json")["paths"]
+    for method, template, operation in [(m, p, o) for p, ms in every.items() for m, o in ms.items()]:
         if "{id}" in template:
+            path = template.replace("{key}", KEY) + needed(operation)
             for bad in ("x", "-1", "1.5", "9007199254740992", "9" * 40, "0x1", "%20", "1%0a"):
-                answer = h.ask(method.upper(), template.replace("{id}", bad))
+                answer = h.ask(method.upper(), path.replace("{id}", bad))
                 is_problem(answer, 400, "id", f"{method} {template} {bad}")
             body = {"signal": "TERM"} if template.endswith("signal") else None
-            answer = h.ask(method.upper(), template.replace("{id}", "9007199254740991"), body)
+            kind = {"Content-Type": "application/octet-stream"} if "{key}" in template else {}
+            answer = h.ask(method.upper(), path.replace("{id}", "9007199254740991"), body, **kind)
             same((template, answer.status, answer.json()["code"]), (template, 404, "not_found"))
+    is_problem(h.ask("GET", "/v1/jobs/1/stream"), 400, "key", "a stream without its key")
     same(h.ask("POST", "/v1/nodes/nobody/drain").status, 404)
     same(h.ask("DELETE", "/v1/tokens/nobody").status, 404)
 

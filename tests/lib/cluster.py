@@ -132,8 +132,8 @@ class UnixConnection(http.client.HTTPConnection):
 
 class Cluster:
     def __init__(self, options=(), state_bytes=0, listen="none", size=("--simulate-gpus", "4", "--cpus", "64"),
-                 weak=None):
-        """Names and addresses come from our pid: two clusters at once do not meet.
+                 weak=None, name="test"):
+        """Names and addresses come from our pid, and from ours when there is one more: none meet.
 
         weak: the test programs instead of the product's, with these protections taken away."""
         kind = "" if weak is None else "-weak"
@@ -143,8 +143,8 @@ class Cluster:
         self.state, self.run = f"{self.folder}/s", f"{self.folder}/r"
         self.libexec, self.work = f"{self.folder}/x", f"{self.folder}/w"
         self.log_path = f"{self.folder}/log"
-        self.cgroup = f"ns-test-{os.getpid()}"
-        self.bridge = f"nt{os.getpid() % 100000}x"
+        self.cgroup = f"ns-{name}-{os.getpid()}"
+        self.bridge = f"nt{os.getpid() % 100000}{name[0]}"
         self.options = [*size, "--listen", listen, "--cgroup", self.cgroup,
                         "--net-prefix", self.bridge, "--net-table", self.bridge,
                         "--net-range", f"10.{150 + os.getpid() % 100}.0.0/16", *options]
@@ -255,10 +255,10 @@ class Cluster:
 
     # ---- the API ----
 
-    def call(self, method, path, body=None, key=None, timeout=PATIENCE_S, uid=0):
+    def call(self, method, path, body=None, key=None, timeout=PATIENCE_S, uid=0, kind="application/json"):
         """(status, what the answer says); Away when there was no whole answer."""
         conn = UnixConnection(f"{self.run}/api.sock", timeout, uid)
-        headers = {"Content-Type": "application/json"} if method == "POST" else {}
+        headers = {"Content-Type": kind} if method == "POST" else {}
         if key:
             headers["Idempotency-Key"] = key
         text = body if body is None or isinstance(body, (bytes, str)) else json.dumps(body)

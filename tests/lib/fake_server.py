@@ -12,6 +12,7 @@ import fcntl
 import json
 import os
 import pty
+import queue
 import signal
 import socket
 import socketserver
@@ -25,7 +26,7 @@ import time
 from http.server import BaseHTTPRequestHandler
 from urllib.parse import parse_qs, urlparse
 
-ATTACH, EXEC, STDIN, STDOUT, STDERR, RESIZE, SIGNAL, STARTED, EXIT = 2, 3, 4, 5, 6, 7, 8, 9, 10
+ATTACH, EXEC, STDIN, STDOUT, STDERR, RESIZE, SIGNAL, STARTED, EXIT, LOGGED = 2, 3, 4, 5, 6, 7, 8, 9, 10, 12
 ENDED = ("succeeded", "failed", "cancelled")
 
 
@@ -43,7 +44,6 @@ class Process:
     def __init__(self, argv, env, cwd, tty, size=(24, 80), feed=False):
         self.lock = threading.Condition()
         self.frames, self.listeners, self.ended = [], [], None
-        self.log = []
         self.master = None
         if tty:
             self.master, slave = pty.openpty()
@@ -71,18 +71,13 @@ class Process:
                 data = b""
             if not data:
                 return
-            self.emit(frame(kind, data), (kind, data))
+            self.emit(frame(kind, data))
 
-    def emit(self, f, record=None):
+    def emit(self, f):
         with self.lock:
             self.frames.append(f)
-            if record:
-                self.log.append((now_ms(),) + record)
-            for conn in list(self.listeners):
-                try:
-                    conn.sendall(f)
-                except OSError:
-                    self.listeners.remove(conn)
+            for out in self.listeners:
+                out.put(f)
             self.lock.notify_all()
 
     def reap(self):
@@ -118,7 +113,7 @@ class Cluster:
     def __init__(self, log):
         self.lock = threading.Condition(threading.RLock())
         self.jobs, self.processes, self.tokens, self.events = {}, {}, [{"name": "laptop", "user": "ana"}], []
-        self.answers = {}
+        self.answers, self.streams = {}, {}
         self.drained = "up"
         self.next = 17
         self.log = open(log, "a", encoding="utf-8")
@@ -266,6 +261,10 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
             self.wfile.flush()
 
+    def reply_nothing(self):
+        self.send_response(204)
+        self.end_headers()
+
     def stream_end(self):
         self.wfile.write(b"0\r\n\r\n")
 
@@ -282,8 +281,9 @@ class Handler(BaseHTTPRequestHandler):
         url = urlparse(self.path)
         query = {k: v[0] for k, v in parse_qs(url.query).items()}
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        body = json.loads(body) if body else None
-        self.cluster.note(method=method, path=self.path, body=body, key=self.headers.get("Idempotency-Key"))
+        frames = self.headers.get("Content-Type") == "application/octet-stream"
+        body = body if frames else json.loads(body) if body else None
+        self.cluster.note(method=method, path=self.path, body=None if frames else body, key=self.headers.get("Idempotency-Key"))
         try:
             if self.server.token and self.headers.get("Authorization") != "Bearer " + self.server.token:
                 raise Problem(401, "denied", "a token is needed")
@@ -322,6 +322,8 @@ class Handler(BaseHTTPRequestHandler):
                 return self.reply(dict(self.job(path[2]), runs=[]))
         if path[1:2] == ["jobs"] and len(path) == 4:
             return self.job_call(method, self.job(path[2]), path[3], query, body)
+        if path[1:2] == ["jobs"] and path[3:4] == ["stream"]:
+            return self.stream_send(path[4], query, body)
         fixed = {"server": self.server_facts, "whoami": self.whoami, "nodes": self.nodes, "quota": self.quota,
                  "usage": self.usage, "doctor": self.doctor}
         if method == "GET" and path[1] in fixed and len(path) == 2:
@@ -401,90 +403,108 @@ class Handler(BaseHTTPRequestHandler):
             return self.cluster.processes.get(job["id"])
 
     def log(self, job, query):
-        form = query.get("format", "text")
-        if form != "frames":
-            return self.text_log(job, query, form)
+        """A place in it is RUN.0.N: before the Nth piece of output."""
+        follow = query.get("follow")
         self.stream_begin()
-        procs = self.wait_started(job)
+        procs = self.wait_started(job) if follow else self.cluster.processes.get(job["id"])
         if not procs:
-            self.chunk(frame(EXIT, bytes([0, job["exit_code"] or 1])))
+            if job["state"] in ENDED:
+                self.chunk(frame(EXIT, bytes([0, job["exit_code"] or 1])))
             return self.stream_end()
-        process, at, lose = procs[int(query.get("replica", 0))], 0, job["name"].startswith("lost") and not job.get("cut")
+        process = procs[int(query.get("replica", 0))]
+        at, lose = int(query.get("from", "1.0.0").split(".")[2]), job["name"].startswith("lost") and not job.get("cut")
+        until = int(query["until"].split(".")[2]) if "until" in query else None
+        self.chunk(self.place(at))
         while True:
             with process.lock:
-                process.lock.wait_for(lambda: len(process.frames) > at)
-                new, at, ended = process.frames[at:], len(process.frames), process.ended is not None
-            if lose and not ended:
+                if follow:
+                    process.lock.wait_for(lambda: len(process.frames) > at)
+                new, ended = process.frames[at:until], process.ended is not None
+                at += len(new)
+            end = [f for f in new if f[0] == EXIT]
+            new = self.as_asked([f for f in new if f[0] != EXIT], query)
+            if lose and new:
                 job["cut"] = True
                 self.chunk(new[0])
                 self.close_connection = True
                 return None
-            if ended and new and new[-1][0] == EXIT:
-                self.chunk(b"".join(new[:-1]))
+            self.chunk(b"".join(new) + self.place(at - len(end)))
+            if end:
                 with self.cluster.lock:
                     self.cluster.lock.wait_for(lambda: job["state"] in ENDED)
-                self.chunk(new[-1])
+                self.chunk(end[0])
+            if end or ended or not follow:
                 return self.stream_end()
-            self.chunk(b"".join(new))
 
-    def text_log(self, job, query, form):
-        self.stream_begin("text/plain")
-        procs = self.wait_started(job) if query.get("follow") else self.cluster.processes.get(job["id"])
-        process, at = procs[int(query.get("replica", 0))] if procs else None, 0
-        while process:
-            with process.lock:
-                if query.get("follow"):
-                    process.lock.wait_for(lambda: len(process.log) > at or process.ended is not None)
-                new, at, ended = process.log[at:], len(process.log), process.ended is not None
-            if form == "text":
-                data = b"".join(d for _, _, d in new)
-                if query.get("tail"):
-                    data = b"".join(data.splitlines(True)[-int(query["tail"]):])
-            else:
-                data = b"".join(b"2026-03-01T12:30:00.250123Z %s F %s\n" % (b"stdout" if k == STDOUT else b"stderr", l)
-                                for _, k, d in new for l in d.splitlines())
-            self.chunk(data)
-            if ended or not query.get("follow"):
-                break
-        return self.stream_end()
+    @staticmethod
+    def place(at):
+        return frame(LOGGED, struct.pack(">IQQ", 1, 0, at))
+
+    @staticmethod
+    def as_asked(frames, query):
+        if query.get("tail"):
+            lines = b"".join(f[4:] for f in frames).splitlines(True)[-int(query["tail"]):]
+            return [frame(STDOUT, line) for line in lines]
+        if query["format"] == "framed-records":
+            return [frame(f[0], b"2026-03-01T12:30:00.250123Z %s F %s\n" % (b"stdout" if f[0] == STDOUT else b"stderr", line))
+                    for f in frames for line in f[4:].splitlines()]
+        return frames
 
     def stream(self, job, query):
+        """What comes out; what goes in comes by stream_send."""
         procs = self.cluster.processes.get(job["id"])
         if not procs or job["state"] in ENDED:
             raise Problem(409, "conflict", f"job {job['id']} does not run: it is {job['state']}")
-        if self.headers.get("Upgrade") != "nightshift-stream":
-            raise Problem(400, "invalid", "this is a stream")
-        self.wfile.write(b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: nightshift-stream\r\n\r\n")
-        self.wfile.flush()
-        self.close_connection = True
-        process = procs[int(query.get("replica", 0))]
-        kind, payload = self.read_frame()
-        if kind == EXEC:
-            process = self.start_exec(job, payload)
-        with process.lock:
-            self.connection.sendall(frame(STARTED, now_ms().to_bytes(8, "big")))
-            if kind == EXEC:
-                for f in process.frames:
-                    self.connection.sendall(f)
-            process.listeners.append(self.connection)
-        self.cluster.note(attached=job["id"])
-        while True:
-            kind, payload = self.read_frame()
-            if kind is None:
-                return
-            if kind == STDIN:
-                process.write(payload)
-            elif kind == RESIZE:
-                process.resize(*struct.unpack(">HH", payload))
-                self.cluster.note(resize=list(struct.unpack(">HH", payload)))
-            elif kind == SIGNAL:
-                process.kill(payload[0])
+        stream = {"job": job, "process": procs[int(query.get("replica", 0))], "next": 1,
+                  "out": queue.SimpleQueue(), "kind": None}
+        self.cluster.streams[query["key"]] = stream
+        self.stream_begin()
+        try:
+            while True:
+                data = stream["out"].get()
+                self.chunk(data)
+                if data[0] == EXIT:
+                    return self.stream_end()
+        finally:
+            del self.cluster.streams[query["key"]]
+            if stream["kind"] == EXEC and stream["process"].ended is None:
+                stream["process"].kill(signal.SIGHUP)
 
-    def read_frame(self):
-        head = self.rfile.read(4)
-        if len(head) < 4:
-            return None, None
-        return head[0], self.rfile.read(int.from_bytes(head[1:], "big"))
+    def stream_send(self, key, query, data):
+        stream = self.cluster.streams.get(key)
+        if not stream:
+            raise Problem(404, "not_found", "there is no such stream, or it has ended")
+        if int(query["n"]) != stream["next"]:
+            raise Problem(409, "conflict", f"the next is {stream['next']}")
+        stream["next"] += 1
+        while data:
+            kind, n = data[0], int.from_bytes(data[1:4], "big")
+            self.stream_frame(stream, kind, data[4:4 + n])
+            data = data[4 + n:]
+        self.reply_nothing()
+
+    def stream_frame(self, stream, kind, payload):
+        if kind in (ATTACH, EXEC):
+            stream["kind"] = kind
+            if kind == EXEC:
+                stream["process"] = self.start_exec(stream["job"], payload)
+            process, out = stream["process"], stream["out"]
+            with process.lock:
+                if kind == ATTACH:
+                    out.put(frame(LOGGED, struct.pack(">IQQ", 0, 0, len(process.frames))))
+                out.put(frame(STARTED, now_ms().to_bytes(8, "big")))
+                if kind == EXEC:
+                    for f in process.frames:
+                        out.put(f)
+                process.listeners.append(out)
+            self.cluster.note(attached=stream["job"]["id"])
+        elif kind == STDIN:
+            stream["process"].write(payload)
+        elif kind == RESIZE:
+            stream["process"].resize(*struct.unpack(">HH", payload))
+            self.cluster.note(resize=list(struct.unpack(">HH", payload)))
+        elif kind == SIGNAL:
+            stream["process"].kill(payload[0])
 
     def start_exec(self, job, payload):
         # flags, rows, cols, then NUL-terminated lists as wire/stream.c writes them

@@ -670,24 +670,18 @@ def _(w):
 
 @case("nor entered", "HTTP/1.1 403", "owner")
 def _(w):
-    with socket.socket(socket.AF_UNIX) as s:
-        s.settimeout(cl.PATIENCE_S)
-        with acting_as(NEIGHBOUR):
-            s.connect(f"{w.c.run}/api.sock")
-        s.sendall(f"GET /v1/jobs/{w.victim}/stream HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\n"
-                  "Upgrade: nightshift-stream\r\n\r\n".encode())
-        data = s.makefile("rwb")
-        line = data.readline().decode()
-        if " 101 " not in line:
-            raise Refused(line)
-        while data.readline().strip():
-            pass
-        data.write(exec_frame(["cat", w.home(VICTIM) + "/secret"]))
-        data.flush()
-        while len(head := data.read(4)) == 4:
-            body = data.read(int.from_bytes(head[1:], "big"))
-            if head[0] in (STDOUT, ERROR):
-                return body.decode()
+    path, key = f"/v1/jobs/{w.victim}/stream", "0123456789abcdef"
+    conn = cl.UnixConnection(f"{w.c.run}/api.sock", cl.PATIENCE_S, NEIGHBOUR)
+    conn.request("GET", f"{path}?key={key}")
+    down = conn.getresponse()
+    if down.status != 200:
+        raise Refused(f"HTTP/1.1 {down.status}")
+    w.c.call("POST", f"{path}/{key}?n=1", exec_frame(["cat", w.home(VICTIM) + "/secret"]), uid=NEIGHBOUR,
+             kind="application/octet-stream")
+    while len(head := down.read(4)) == 4:
+        body = down.read(int.from_bytes(head[1:], "big"))
+        if head[0] in (STDOUT, ERROR):
+            return body.decode()
     return None
 
 

@@ -249,6 +249,22 @@ def _(wrap):
     same(task.wait(), 2)
 
 
+@case("an attached client is told where in the log it begins")
+def _(wrap):
+    task = Task(["sh", "-c", "echo before; cat"], ["--stdin"], wrap)
+    wait_for("its first line", lambda: task.log("stdout") == b"before\n")
+    size = os.path.getsize(f"{task.dir}/log.0")
+    client = task.attach().ready()
+    same(client.place, (0, 0, size))
+    client.type(b"after\n")
+    client.see(b"after\n")
+    same(client.out, b"after\n")
+    same(task.attach().ready().place[2], os.path.getsize(f"{task.dir}/log.0"))
+    client.type(b"")
+    client.read_all()
+    task.wait()
+
+
 @case("without --stdin the job's stdin is empty")
 def _(wrap):
     task = Task(["cat"], (), wrap)

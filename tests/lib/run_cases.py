@@ -9,13 +9,14 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import traceback
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import cluster as cl  # noqa: E402
 from cluster import wait_for  # noqa: E402
-from task import EXIT, STDOUT, exec_frame  # noqa: E402
+from task import EXIT, STDIN, STDOUT, WATCH, exec_frame, frame  # noqa: E402
 
 SMALL = {"cpus": 1, "mem": "64Mi"}
 CASES = []
@@ -443,23 +444,27 @@ def _(c):
     same(c.call("POST", "/v1/jobs/1", {})[0], 405)
 
 
-def stream(c, number, first):
-    """All frames of an upgraded connection, as {type: bytes}."""
-    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    sock.settimeout(20)
-    sock.connect(f"{c.run}/api.sock")
-    sock.sendall(f"GET /v1/jobs/{number}/stream HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\n"
-                 "Upgrade: nightshift-stream\r\n\r\n".encode())
-    data = sock.makefile("rwb")
-    same(data.readline().split()[1], b"101")
-    while data.readline().strip():
-        pass
-    data.write(first)
-    data.flush()
-    frames = {}
-    while len(head := data.read(4)) == 4:
-        frames[head[0]] = frames.get(head[0], b"") + data.read(int.from_bytes(head[1:], "big"))
+KEY = "0123456789abcdef"
+
+
+def stream(c, number, *posts):
+    """All frames that come out while the posts go in, as {type: bytes}."""
+    conn = cl.UnixConnection(f"{c.run}/api.sock", 20)
+    conn.request("GET", f"/v1/jobs/{number}/stream?key={KEY}")
+    down = conn.getresponse()
+    same(down.status, 200)
+    for n, frames in enumerate(posts, 1):
+        same(send_frames(c, number, n, frames)[0], 204)
+    data, frames = down.read(), {}
+    while data:
+        end = 4 + int.from_bytes(data[1:4], "big")
+        frames[data[0]] = frames.get(data[0], b"") + data[4:end]
+        data = data[end:]
     return frames
+
+
+def send_frames(c, number, n, frames, key=KEY):
+    return c.call("POST", f"/v1/jobs/{number}/stream/{key}?n={n}", frames, kind="application/octet-stream")
 
 
 @case("another command runs inside the job, as the same user, and tells its own end")
@@ -472,6 +477,166 @@ def _(c):
     same(c.job(number)["state"], "running")
     c.ask("POST", f"/v1/jobs/{number}/cancel", {})
     same(c.wait_end(number)["state"], "cancelled")
+
+
+@case("what goes into a stream counts once, in its order, and begins with a word that users may say")
+def _(c):
+    number = run(c, "exec sleep 60")
+    one_process(c, number)
+    conn = cl.UnixConnection(f"{c.run}/api.sock", 20)
+    conn.request("GET", f"/v1/jobs/{number}/stream?key={KEY}")
+    down = conn.getresponse()
+    same(c.call("GET", f"/v1/jobs/{number}/stream?key={KEY}")[0], 409)
+    same(c.call("GET", f"/v1/jobs/{number}/stream?key=short")[0], 400)
+    same(send_frames(c, number, 1, frame(WATCH))[0], 400)
+    same(send_frames(c, number, 1, exec_frame(["cat"]), key="f" * 16)[0], 404)
+    same(c.call("POST", f"/v1/jobs/{number}/stream/{KEY}?n=1", exec_frame(["cat"]))[0], 415)  # as JSON
+    for n, frames, status in ((1, exec_frame(["cat"]), 204), (1, exec_frame(["cat"]), 204), (3, frame(STDIN), 409),
+                              (2, frame(STDIN, b"once"), 204), (2, frame(STDIN, b"once"), 204), (3, frame(STDIN), 204)):
+        same((n, send_frames(c, number, n, frames)[0]), (n, status))
+    data = down.read()
+    assert frame(STDOUT, b"once") in data and data.count(b"once") == 1, data
+    assert data.endswith(frame(EXIT, bytes([0, 0]))), data
+    wait_for("the stream to be over", lambda: send_frames(c, number, 4, frame(STDIN))[0] == 404)
+    c.ask("POST", f"/v1/jobs/{number}/cancel", {})
+    c.wait_end(number)
+
+
+# ---- the command line ----
+
+def shell(c, *argv, **more):
+    """A command of nightshift's, as root on the socket."""
+    env = {**os.environ, "NIGHTSHIFT_SERVER": f"unix:{c.run}/api.sock", **more.pop("env", {})}
+    return subprocess.Popen([f"{cl.BUILD}/nightshift", *argv], env=env, cwd="/", **more)
+
+
+def says(c, *argv, **more):
+    """(exit code, standard output, standard error)"""
+    feed = more.pop("feed", None)
+    with shell(c, *argv, stdin=subprocess.PIPE if feed is not None else subprocess.DEVNULL, stdout=subprocess.PIPE,
+               stderr=subprocess.PIPE, **more) as p:
+        out, err = p.communicate(feed, cl.PATIENCE_S)
+    return p.returncode, out, err.decode()
+
+
+COUNT = "i=0; while [ $i -lt {n} ]; do i=$((i+1)); echo line $i; [ $((i % {pause})) != 0 ] || sleep 0.05; done"
+
+
+@case("attach shows the last lines first, and nothing is missing or doubled where they join")
+def _(c):
+    number = run(c, COUNT.format(n=4000, pause=100))
+    wait_for("its first lines", lambda: c.text_of(number).count("\n") > 200)
+    for _ in range(3):
+        with shell(c, "attach", "-n", "50", str(number), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as p:
+            lines = [int(p.stdout.readline().split()[1]) for _ in range(400)]
+            p.terminate()
+        same(lines, list(range(lines[0], lines[0] + 400)))
+    code, out, _ = says(c, "attach", "-n", "0", str(number))
+    lines = [int(line.split()[1]) for line in out.splitlines()]
+    same((code, lines), (0, list(range(lines[0], 4001))))
+
+
+@case("run and logs -f go on where they were when the daemon is killed, whatever the log keeps")
+def _(c):
+    c.options += ["--log-limit", "1Mi"]  # overwritten again and again while they are away
+    c.daemon.terminate()
+    c.daemon.wait(cl.PATIENCE_S)
+    c.start()
+    c.wait_ready()
+    work = "seq 200000; i=0; while [ $i -lt 60 ]; do i=$((i+1)); echo mark $i; sleep 0.05; done; exit 3"
+    with shell(c, "run", "--name", "watched", "--", "sh", "-c", work, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+               stderr=subprocess.PIPE) as watched:
+        seen = b""
+        while b"mark 3\n" not in seen[-2000:]:
+            seen += os.read(watched.stdout.fileno(), 1 << 16)
+        number = next(j["id"] for j in c.ask("GET", "/v1/jobs")["jobs"] if j["name"] == "watched")
+        with shell(c, "logs", "-f", "-n", "3", str(number), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as follows:
+            first = os.read(follows.stdout.fileno(), 1 << 16)
+            for _ in range(2):
+                c.kill_daemon()
+                c.start()
+                c.wait_ready()
+            rest = follows.communicate(timeout=cl.PATIENCE_S)[0]
+        seen += watched.communicate(timeout=cl.PATIENCE_S)[0]
+    same(watched.returncode, 3)
+    marks = [f"mark {i}".encode() for i in range(1, 61)]
+    same([line for line in seen.splitlines() if line.startswith(b"mark")], marks)
+    lines = (first + rest).splitlines()
+    same(lines, marks[marks.index(lines[0]):])
+
+
+@case("a log on a full disk has a hole, and everybody who reads it is told")
+def _(c):
+    seen = []
+    small = cl.Cluster(state_bytes=24 << 20, name="full", options=["--network", "no"])
+    try:
+        small.start()
+        small.wait_ready()
+        with open(f"{small.state}/filler", "wb") as f:
+            f.write(bytes(8 << 20))
+        line = "trap 'exit 0' USR1; echo first; seq 4000000; sleep 60 & wait"
+        with shell(small, "run", "--network", "none", "--", "sh", "-c", line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                   stderr=subprocess.PIPE) as p:
+            reader = threading.Thread(target=lambda: seen.extend(p.communicate(timeout=cl.PATIENCE_S)))
+            reader.start()
+            wait_for("the disk to be full", lambda: processes(small, 1, "sleep"))
+            os.unlink(f.name)
+            small.wait_state(1, "running")
+            small.ask("POST", "/v1/jobs/1/signal", {"signal": "USR1"})
+            reader.join()
+        same(p.returncode, 0)
+        out, err, lost = seen[0], seen[1].decode(), small.job(1)["message"]
+        assert lost.endswith("bytes of its output were lost: the disk was full"), lost
+        assert lost in err and lost in says(small, "logs", "1")[2], err
+        assert lost in says(small, "show", "1")[1].decode()
+        assert out.startswith(b"first\n"), out[:100]
+    finally:
+        small.close()
+
+
+def over_tls(c):
+    """The daemon again, with a certificate of its own on loopback: the environment of a client."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                    "-keyout", f"{c.folder}/key.pem", "-out", f"{c.folder}/cert.pem", "-days", "2", "-subj", "/CN=localhost",
+                    "-addext", "subjectAltName=IP:127.0.0.1"], check=True, stderr=subprocess.DEVNULL)
+    c.daemon.terminate()
+    c.daemon.wait(cl.PATIENCE_S)
+    c.options += ["--listen", f"127.0.0.1:{port}", "--tls-cert", f"{c.folder}/cert.pem", "--tls-key", f"{c.folder}/key.pem"]
+    c.start()
+    c.wait_ready()
+    return {"NIGHTSHIFT_SERVER": f"https://127.0.0.1:{port}", "NIGHTSHIFT_CA": f"{c.folder}/cert.pem", "TERM": "xterm",
+            "NIGHTSHIFT_TOKEN": c.ask("POST", "/v1/tokens", {"name": "tls", "role": "admin"})["token"]}
+
+
+def on_terminal(steps, env, *argv):
+    with tempfile.NamedTemporaryFile("w", suffix=".steps") as f:
+        f.write("\n".join(steps))
+        f.flush()
+        done = subprocess.run([sys.executable, f"{os.path.dirname(os.path.abspath(__file__))}/on_terminal.py", f.name, "--",
+                               f"{cl.BUILD}/nightshift", *argv], env={**os.environ, **env}, cwd="/", capture_output=True,
+                              check=False)
+    same((done.returncode, done.stderr), (0, b""))
+
+
+@case("terminals work over TLS as they do on the socket: keys, size, exit code, and 10 MB both ways")
+def _(c):
+    number, env = run(c, "exec sleep 600"), over_tls(c)
+    c.wait_state(number, "running")
+    data = os.urandom(10 << 20)
+    same(says(c, "exec", "-i", str(number), "cat", env=env, feed=data)[:2], (0, data))
+    same(says(c, "exec", str(number), "sh", "-c", "echo out; echo err >&2; exit 7", env=env), (7, b"out\n", "err\n"))
+    on_terminal(["see 24 80", "raw", "type one\\r", "see got one", "resize 33 101", "see 33 101", "exit 4", "cooked"], env,
+                "exec", "-it", str(number), "sh", "-c",
+                "trap 'stty size; exit 4' WINCH; stty size; read x; echo got $x; while :; do sleep 0.05; done")
+    on_terminal(["see ready", "type \\x1d\\x1d\\x1d", "see detached", "exit 0", "cooked"], env, "run", "-t", "--name", "left",
+                "--", "sh", "-c", "echo ready; read x; exit 5")
+    left = next(j["id"] for j in c.ask("GET", "/v1/jobs")["jobs"] if j["name"] == "left")
+    on_terminal(["see ready", "type go\\r", "exit 5", "cooked"], env, "attach", str(left))
+    c.ask("POST", f"/v1/jobs/{number}/cancel", {})
+    c.wait_end(number)
 
 
 # ---- the daemon ----

@@ -11,7 +11,7 @@ import struct
 import tempfile
 import time
 
-WATCH, ATTACH, EXEC, STDIN, STDOUT, STDERR, RESIZE, SIGNAL, STARTED, EXIT, ERROR = range(1, 12)
+WATCH, ATTACH, EXEC, STDIN, STDOUT, STDERR, RESIZE, SIGNAL, STARTED, EXIT, ERROR, LOGGED = range(1, 13)
 PATIENCE_S = 60
 INIT = os.path.join(os.environ["NIGHTSHIFT_BUILD"], "nightshift-init")
 PID_NAMESPACE = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child", "--"]
@@ -50,7 +50,7 @@ class Client:
         self.sock.connect(path)
         self.pending = b""
         self.out = self.err = b""
-        self.started = self.exit = self.error = None
+        self.started = self.exit = self.error = self.place = None
         self.over = False
         self.sock.sendall(first)
 
@@ -77,6 +77,8 @@ class Client:
             self.err += payload
         elif kind == STARTED:
             self.started = int.from_bytes(payload, "big")
+        elif kind == LOGGED:
+            self.place = struct.unpack(">IQQ", payload)
         elif kind == EXIT:
             self.exit = (payload[1], 0) if payload[0] == 0 else (0, payload[1])
         elif kind == ERROR:

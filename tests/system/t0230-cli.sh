@@ -184,9 +184,9 @@ test_expect 'events are told, and followed' '
 
 test_expect 'status and doctor' '
     nightshift status >out && grep "^you *ana (admin)" out && grep "^GPUs *simulated" out &&
-    exits_with 1 nightshift doctor >out && grep "^✓ the server can be reached" out && grep "^✗ GPU driver: none" out &&
+    LC_ALL=C.UTF-8 exits_with 1 nightshift doctor >out && grep "^✓ the server can be reached" out && grep "^✗ GPU driver: none" out &&
     grep "fix: install the NVIDIA driver" out && grep "^1 to fix" out &&
-    NIGHTSHIFT_SERVER=unix:/nonexistent exits_with 1 nightshift doctor >out && grep "^✗ the server can be reached" out'
+    LC_ALL=C.UTF-8 NIGHTSHIFT_SERVER=unix:/nonexistent exits_with 1 nightshift doctor >out && grep "^✗ the server can be reached" out'
 
 test_expect 'tokens' '
     nightshift tokens | grep laptop && [ "$(nightshift tokens create desk 2>err)" = nst_secret ] && grep "shown this once" err &&
@@ -239,5 +239,12 @@ test_expect 'what a server sends cannot drive the terminal' '
     grep "stuck?\[31mred" out && nightshift cancel "$id"'
 
 test_expect 'the fake server itself made no mistake' '! grep Traceback server.err || { cat server.err; false; }'
+
+test_expect 'a locale without UTF-8 gets plain marks' '
+    LC_ALL=C nightshift nodes >out && ! LC_ALL=C grep -q "[^ -~]" out && LC_ALL=C.UTF-8 nightshift nodes | grep "░"'
+
+test_expect 'a server that refuses a stream is heard' '
+    nightshift run -d --name stuck7 true >id && exits_with 5 nightshift exec "$(cat id)" true 2>err &&
+    grep "does not run: it is queued" err && nightshift cancel "$(cat id)"'
 
 test_done

@@ -75,7 +75,7 @@ test_expect 'scancel by name, state and user' '
     until_true sh -c "[ -z \"\$(squeue -h)\" ]" && exits_with 2 scancel && exits_with 4 scancel 9999'
 
 test_expect 'sinfo' '
-    sinfo >out && grep "^main\* *up *infinite *1 *idle desk1$" out && sinfo -N | grep "^desk1 .* idle *gpu:A100:4 *32" &&
+    sinfo >out && grep "^main\* *up *infinite *1 *idle desk1$" out && sinfo -N -l | grep "^desk1 .* idle *gpu:A100:4 *32" &&
     nightshift drain desk1 && sinfo -h | grep drain && nightshift resume desk1'
 
 test_expect 'sacct tells how jobs ended' '
@@ -83,5 +83,12 @@ test_expect 'sacct tells how jobs ended' '
     sacct -X >out && grep "^JobID " out && grep "^$id .* FAILED *7:0 *00:00:0" out && grep "CANCELLED" out &&
     [ "$(sacct -n -P -j "$id" -o JobID,JobName,State,ExitCode)" = "$id|fails|FAILED|7:0" ] &&
     [ -z "$(sacct -n -S 2020-01-01 -E 2020-02-01)" ] && exits_with 2 sacct -o Nonsense && exits_with 2 sacct -S soon'
+
+test_expect 'sinfo has the formats that people type' '
+    [ "$(sinfo -h -o "%P %a %D %t %N %G")" = "main* up 1 idle desk1 gpu:A100:4" ] &&
+    sinfo -N -l | grep "^desk1 .* gpu:A100:4 *32 *131072$" && exits_with 2 sinfo -o %z 2>err && grep "known are" err'
+
+test_expect 'sacct and squeue take what Slurm has and we have not' '
+    sacct -S today -n -P -o JobID,MaxRSS | grep "^[0-9_]*|$" && squeue --start | grep START_TIME'
 
 test_done

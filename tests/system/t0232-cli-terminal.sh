@@ -72,6 +72,17 @@ type \\r
 exit 4
 cooked" nightshift exec -it "$id" sh -c "stty size; read x; exit 4"'
 
+test_expect 'attach shows where the job is first, and that once' '
+    id=$(nightshift run -d -t -- sh -c "stty -echo; seq 100; read x; echo got \$x; exit 3") &&
+    until nightshift logs "$id" | grep -q 100; do sleep 0.05; done &&
+    on_terminal "see attached
+see 99
+see 100
+type one\\r
+see got one
+exit 3
+cooked" nightshift attach "$id" >out && [ "$(grep -c 100 out)" = 1 ] && ! grep "^7[0-6]" out'
+
 test_expect 'Ctrl-C asks; d detaches' '
     on_terminal "see going
 type \\x03

@@ -92,7 +92,8 @@ static int read_ended(const struct json *o, struct answer *out, struct err *e)
         json_get_u64(o, "signal", 128, &signal, e) < 0 || json_get_str(o, "why", 32, &why, e) < 0 ||
         json_get_u64(o, "cpu_ms", INT64_MAX, &out->event.ended.cpu_ms, e) < 0 ||
         json_get_u64(o, "mem_peak_mib", INT64_MAX, &out->event.ended.mem_peak_mib, e) < 0 ||
-        json_get_u64(o, "limit", INT64_MAX, &out->event.ended.limit, e) < 0)
+        json_get_u64(o, "limit", INT64_MAX, &out->event.ended.limit, e) < 0 ||
+        json_get_u64(o, "lost_bytes", INT64_MAX, &out->event.ended.lost_bytes, e) < 0)
         return -1;
     if (!task_end_parse(why, &out->event.ended.why))
         return err_set(e, ERR_INVALID, "field 'why': '%.*s' is not known", STR_ARG(why));
