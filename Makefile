@@ -62,6 +62,10 @@ bench: deps                 ## the benchmarks: make bench DATA=folder-with-the-t
 	@$(MAKE) --no-print-directory all
 	@./bench/run "$(DATA)"
 
+bench-many: deps            ## the whole product with 100,000 jobs in its store, against its bars
+	@$(MAKE) --no-print-directory all
+	@NIGHTSHIFT_BUILD=$(abspath $(B)) ./bench/many/run
+
 gates: deps                 ## what the published results demand: make gates DATA=folder
 	@$(MAKE) --no-print-directory all
 	@./bench/gates "$(DATA)"
@@ -85,5 +89,5 @@ clean:                      ## remove every build folder
 help:                       ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
 
-.PHONY: all run lab test check test-long asan tsan clang coverage fuzz lint tidy bench gates fmt deps \
+.PHONY: all run lab test check test-long asan tsan clang coverage fuzz lint tidy bench bench-many gates fmt deps \
 	deps-dev install clean help

@@ -146,6 +146,21 @@ static void put_tenants(struct buf *b, struct control *ctl)
             put_tenant_waiting(b, &v);
 }
 
+static void put_pass_seconds(struct buf *b, const struct control_stats *s)
+{
+    uint64_t n = 0;
+    metric(b, "pass_seconds", "histogram", "How long passes took.");
+    for (size_t i = 0; i < CONTROL_PASS_BOUNDS; i++) {
+        n += s->pass_took[i];
+        buf_printf(b, "nightshift_pass_seconds_bucket{le=\"%g\"} %llu\n",
+                   control_pass_bound_us[i] / 1e6, (unsigned long long)n);
+    }
+    buf_printf(b, "nightshift_pass_seconds_bucket{le=\"+Inf\"} %llu\n",
+               (unsigned long long)s->passes);
+    buf_printf(b, "nightshift_pass_seconds_count %llu\n", (unsigned long long)s->passes);
+    buf_printf(b, "nightshift_pass_seconds_sum %.9f\n", (double)s->pass_ns_sum / 1e9);
+}
+
 int api_metrics(struct call *c, struct err *e)
 {
     AUTO(buf_free) struct buf b = BUF(16 << 20);
@@ -171,8 +186,7 @@ int api_metrics(struct call *c, struct err *e)
     buf_printf(&b, "nightshift_starts_total %llu\n", (unsigned long long)s.starts);
     metric(&b, "commits", "counter", "Turns written to the disk.");
     buf_printf(&b, "nightshift_commits_total %llu\n", (unsigned long long)s.commits);
-    metric(&b, "pass_seconds", "gauge", "How long the latest pass took.");
-    buf_printf(&b, "nightshift_pass_seconds %.9f\n", (double)s.pass_ns_last / 1e9);
+    put_pass_seconds(&b, &s);
     metric(&b, "resident_bytes", "gauge", "Memory of the daemon.");
     buf_printf(&b, "nightshift_resident_bytes %llu\n", (unsigned long long)rss_bytes());
     buf_addz(&b, "# EOF\n");
