@@ -179,7 +179,7 @@ static int open_control(struct daemon *d, struct err *e)
     bool single = geteuid() != 0 && strcmp(c->keeper, "external") != 0;
     char path[4096];
     snprintf(path, sizeof path, "%s/nightshift.db", c->state);
-    d->store = store_open(d->loop, path, e);
+    d->store = store_open(d->loop, path, d->log, e);
     if (!d->store || load_tokens(d, e) < 0)
         return -1;
     struct control_config cc = { .loop = d->loop,

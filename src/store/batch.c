@@ -140,7 +140,7 @@ void store_set_job(struct store_batch *b, uint64_t id, const struct store_job_no
 
 void store_put_run(struct store_batch *b, const struct store_run *r)
 {
-    op(b, OP_PUT_RUN, 11);
+    op(b, OP_PUT_RUN, 10);
     put_u64(b, r->job);
     put_int(b, r->run);
     put_text(b, r->tenant);
@@ -151,7 +151,8 @@ void store_put_run(struct store_batch *b, const struct store_run *r)
     put_u64(b, r->cpu_milli);
     put_u64(b, r->mem_mib);
     put_int(b, r->started_ms);
-    put_int(b, r->ended_ms);
+    if (r->ended_ms)
+        store_end_run(b, r->job, r->run, r->ended_ms);
 }
 
 void store_end_run(struct store_batch *b, uint64_t job, uint32_t run, int64_t ended_ms)

@@ -16,7 +16,7 @@
     X(ADD_JOB, ST_ADD_JOB, ST_ADD_SPEC)                                                            \
     X(SET_JOB, ST_SET_JOB)                                                                         \
     X(PUT_RUN, ST_PUT_RUN)                                                                         \
-    X(END_RUN, ST_END_RUN)                                                                         \
+    X(END_RUN, ST_CARRY_RUN, ST_SUM_RUN, ST_END_RUN)                                               \
     X(ADD_JOURNAL, ST_ADD_JOURNAL)                                                                 \
     X(NEW_SEGMENT, ST_ADD_SEGMENT, ST_PRUNE_SEGMENTS, ST_PRUNE_JOURNAL)                            \
     X(ADD_EVENT, ST_ADD_EVENT)                                                                     \

@@ -56,7 +56,7 @@ static void child_main(const char *path, int report, const char *fail_at, int in
     struct child c = { .loop = loop_new(), .report = report };
     if (fail_at)
         setenv("NIGHTSHIFT_FAILPOINT", fail_at, 1);
-    c.store = store_open(c.loop, path, &e);
+    c.store = store_open(c.loop, path, NULL, &e);
     if (!c.store)
         _exit(2);
     c.next = store_last_job(c.store) + 1;

@@ -19,6 +19,15 @@
 #define JOB_COLUMNS JOB_FIXED_COLUMNS ", " JOB_NOW_COLUMNS
 #define RUN_COLUMNS                                                                                \
     "job, run, tenant, user, node, model, gpu_milli, cpu_milli, mem_mib, started_ms, ended_ms"
+#define RUN_WHAT_COLUMNS "tenant, user, node, model, gpu_milli, cpu_milli, mem_mib, started_ms"
+#define RUN_USAGE_COLUMNS "tenant, user, model, gpu_milli, cpu_milli, started_ms, ended_ms"
+/* The run (?1, ?2) that ends at ?3, once for each day that it was in. */
+#define DAYS_OF_RUN                                                                                \
+    "WITH RECURSIVE part (day, tenant, user, model, gpu_milli, cpu_milli, started_ms, ended_ms) "  \
+    "AS (SELECT started_ms / 86400000, tenant, user, model, gpu_milli, cpu_milli, started_ms, "    \
+    "max(?3, started_ms, 1) FROM run WHERE job = ?1 AND run = ?2 AND ended_ms = 0 "                \
+    "UNION ALL SELECT day + 1, tenant, user, model, gpu_milli, cpu_milli, started_ms, ended_ms "   \
+    "FROM part WHERE ended_ms > (day + 1) * 86400000) "
 /* Ids between ?3 and ?4, the newest ?5; of ended jobs only those since ?9. */
 #define LIST_ORDER "AND id > ?3 AND id < ?4 AND (?9 = 0 OR state_ms > ?9) ORDER BY id DESC LIMIT ?5"
 #define SEGMENT_FIRST "(SELECT max(number) FROM journal_segment) * 4294967296"
@@ -36,9 +45,25 @@
       "UPDATE job SET (" JOB_NOW_COLUMNS ") = (?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, "    \
       "?13, ?14) WHERE id = ?1")                                                                   \
     X(PUT_RUN, W,                                                                                  \
-      "INSERT OR REPLACE INTO run (" RUN_COLUMNS ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, "  \
-      "?10, ?11)")                                                                                 \
-    X(END_RUN, W, "UPDATE run SET ended_ms = ?3 WHERE job = ?1 AND run = ?2 AND ended_ms = 0")     \
+      "INSERT INTO run (" RUN_COLUMNS ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 0) "     \
+      "ON CONFLICT (job, run) DO UPDATE SET (" RUN_WHAT_COLUMNS ") = (?3, ?4, ?5, ?6, ?7, ?8, "    \
+      "?9, ?10) WHERE ended_ms = 0")                                                               \
+    X(CARRY_RUN, W,                                                                                \
+      "INSERT INTO run_carried (day, job, run) " DAYS_OF_RUN                                       \
+      "SELECT day, ?1, ?2 FROM part WHERE started_ms < day * 86400000")                            \
+    X(SUM_RUN, W,                                                                                  \
+      "INSERT INTO usage_day (day, tenant, user, model, gpu_milli_ms, cpu_milli_ms, starts, "      \
+      "carried) " DAYS_OF_RUN "SELECT day, tenant, user, model, gpu_milli * (min(ended_ms, "       \
+      "day * 86400000 + 86400000) - max(started_ms, day * 86400000)), cpu_milli * (min(ended_ms, " \
+      "day * 86400000 + 86400000) - max(started_ms, day * 86400000)), "                            \
+      "started_ms >= day * 86400000, started_ms < day * 86400000 FROM part WHERE 1 "               \
+      "ON CONFLICT (day, tenant, user, model) DO UPDATE SET "                                      \
+      "gpu_milli_ms = gpu_milli_ms + excluded.gpu_milli_ms, "                                      \
+      "cpu_milli_ms = cpu_milli_ms + excluded.cpu_milli_ms, "                                      \
+      "starts = starts + excluded.starts, carried = carried + excluded.carried")                   \
+    X(END_RUN, W,                                                                                  \
+      "UPDATE run SET ended_ms = max(?3, started_ms, 1) WHERE job = ?1 AND run = ?2 "              \
+      "AND ended_ms = 0")                                                                          \
     X(ADD_JOURNAL, W,                                                                              \
       "INSERT INTO journal (seq, t_ms, line) VALUES (max(" SEGMENT_FIRST                           \
       ", coalesce((SELECT max(seq) FROM journal), 0) + 1), ?1, ?2)")                               \
@@ -98,15 +123,17 @@
       "SELECT 1 FROM job INDEXED BY job_by_end WHERE tenant = ?1 AND state >= 9 "                  \
       "AND state_ms > ?2 LIMIT 1 OFFSET ?3")                                                       \
     X(RUNS, R, "SELECT " RUN_COLUMNS " FROM run WHERE job = ?1 ORDER BY run")                      \
-    X(USAGE, R,                                                                                    \
-      "SELECT tenant, user, model, sum(part * gpu_milli / 1000), sum(part * cpu_milli / 1000), "   \
-      "count(*) FROM (SELECT tenant, user, model, gpu_milli, cpu_milli, "                          \
-      "max(0, min(ended_ms, ?2) - max(started_ms, ?1)) AS part FROM run "                          \
-      "WHERE ended_ms > ?1 AND started_ms < ?2 "                                                   \
-      "UNION ALL SELECT tenant, user, model, gpu_milli, cpu_milli, "                               \
-      "max(0, min(?3, ?2) - max(started_ms, ?1)) FROM run "                                        \
-      "WHERE ended_ms = 0 AND started_ms < ?2 AND ?3 > ?1) "                                       \
-      "GROUP BY tenant, user, model ORDER BY tenant, user, model")                                 \
+    X(USAGE_DAYS, R,                                                                               \
+      "SELECT tenant, user, model, gpu_milli_ms, cpu_milli_ms, starts, carried, day "              \
+      "FROM usage_day WHERE day >= ?1 AND day < ?2")                                               \
+    X(RUNS_BEGUN, R,                                                                               \
+      "SELECT " RUN_USAGE_COLUMNS " FROM run INDEXED BY run_by_start "                             \
+      "WHERE started_ms >= ?1 AND started_ms < ?2 AND ended_ms > 0")                               \
+    X(RUNS_CARRIED, R,                                                                             \
+      "SELECT " RUN_USAGE_COLUMNS " FROM run_carried JOIN run USING (job, run) WHERE day = ?1")    \
+    X(RUNS_LIVING, R,                                                                              \
+      "SELECT " RUN_USAGE_COLUMNS " FROM run INDEXED BY run_living "                               \
+      "WHERE ended_ms = 0 AND started_ms < ?1")                                                    \
     X(JOURNAL, R,                                                                                  \
       "SELECT seq, t_ms, line FROM journal WHERE seq >= " SEGMENT_FIRST " ORDER BY seq")           \
     X(JOURNAL_ALL, R, "SELECT seq, t_ms, line FROM journal ORDER BY seq")                          \

@@ -15,14 +15,16 @@
 #include "base/err.h"
 #include "core/job.h"
 #include "core/types.h"
+#include "sys/log.h"
 #include "sys/loop.h"
 
 struct store;
 struct store_batch;
 
 /* Makes or upgrades the file.  A store that a newer version wrote is refused, by both versions'
- * names; one that another process has open is refused too. */
-struct store *store_open(struct loop *l, const char *path, struct err *e);
+ * names; one that another process has open is refused too.  An upgrade is told to `log`, or to
+ * nobody when that is NULL. */
+struct store *store_open(struct loop *l, const char *path, struct log *log, struct err *e);
 /* Commits what waits, for at most 5 s when the disk refuses (none after a store_flush that failed);
  * what could not be written is gone and its callbacks never run.  Not from a callback. */
 struct store *store_close(struct store *s); /* NULL ok; returns NULL */
@@ -91,8 +93,8 @@ struct store_run {
     uint64_t gpu_milli, cpu_milli, mem_mib; /* held, of all replicas */
     int64_t started_ms, ended_ms;           /* ended 0: it holds them still */
 };
-void store_put_run(struct store_batch *b,
-                   const struct store_run *r); /* adds or replaces (job, run) */
+/* Adds (job, run), or replaces it while it goes on: one that has ended stays as it is. */
+void store_put_run(struct store_batch *b, const struct store_run *r);
 
 void store_end_run(struct store_batch *b, uint64_t job, uint32_t run, int64_t ended_ms);
 
@@ -209,6 +211,7 @@ struct store_usages {
     struct store_usage *v; /* one each tenant, user, model; ordered */
     size_t n;
 };
+/* A run is of a span that it begins in, or that begins while it runs. */
 struct store_span {
     int64_t from_ms, to_ms;
     int64_t now_ms; /* where a run that goes on is cut */

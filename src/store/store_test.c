@@ -217,7 +217,7 @@ static void a_thrown_away_batch_leaves_nothing(void)
 static enum err_code refused(struct storing *t, const char *path, struct err *e)
 {
     *e = (struct err){ 0 };
-    struct store *s = store_open(t->loop, path, e);
+    struct store *s = store_open(t->loop, path, NULL, e);
     CHECK(s == NULL);
     return e->code;
 }
@@ -232,7 +232,7 @@ static void one_process_has_it_at_a_time(void)
     pid_t pid = fork();
     if (pid == 0) {
         struct err e;
-        struct store *s = store_open(t.loop, t.path, &e);
+        struct store *s = store_open(t.loop, t.path, NULL, &e);
         bool told = s && write(up[1], "x", 1) == 1 && read(down[0], &c, 1) == 1;
         store_close(s);
         _exit(told ? 0 : 1);
