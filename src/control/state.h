@@ -50,10 +50,12 @@ struct machine {
     bool simulated;
     char **gpu_uuid;
     size_t gpus;
-    /* What it has now is not what the core thinks: set right when nothing runs there. */
+    /* What it has now is not what the core thinks: set right when what runs there fits into it.
+     * One that has less of something takes no new job until then. */
     bool changed;
     struct event_node node; /* name and model: see `name`, `model` */
     char model[NAME_MAX_BYTES + 1];
+    enum node_state state; /* as the engine tells it */
 };
 
 struct watcher {
