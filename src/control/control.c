@@ -53,6 +53,7 @@ struct control *control_new(const struct control_config *config, struct err *e)
                                      .single_user = config->single_user,
                                      .homes = c->homes };
     turn_init(c);
+    keep_init(c);
     if (accounts_load(&c->accounts, config->store, e) < 0 || recover(c, e) < 0 ||
         set_tenants(c, e) < 0)
         return NULL;
@@ -67,6 +68,7 @@ struct control *control_free(struct control *c)
         return NULL;
     loop_unwatch(c->close_turn);
     loop_unwatch(c->clock_turn);
+    keep_free(c);
     turn_free(c->open);
     if (c->written)
         c->written->c = NULL; /* the store has it still */
@@ -288,6 +290,7 @@ struct control_stats control_stats(const struct control *c)
 {
     struct control_stats s = c->stats;
     s.living = c->book.n;
+    s.logs_removed = c->keeping.logs_removed;
     return s;
 }
 

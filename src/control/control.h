@@ -18,6 +18,12 @@
 
 struct control;
 
+/* How long what is over is kept; 0: for ever, or without a bound. */
+struct control_keep {
+    int64_t logs_ms, jobs_ms; /* after a job's end */
+    uint64_t logs_bytes;      /* of all logs together */
+};
+
 struct control_config {
     struct loop *loop;
     struct store *store;
@@ -30,6 +36,7 @@ struct control_config {
     uint32_t uid_base; /* accounts of ours get uids from here on */
     uint32_t uid_min;  /* below it a machine's account is not used for jobs */
     bool single_user;  /* every job runs as ourselves */
+    struct control_keep keep;
 };
 
 /* Restores what the store knows.  Borrowed: loop, store, log, homes. */
@@ -120,7 +127,7 @@ enum {
 extern const uint32_t control_pass_bound_us[CONTROL_PASS_BOUNDS];
 
 struct control_stats {
-    uint64_t passes, starts, commits, living;
+    uint64_t passes, starts, commits, living, logs_removed;
     uint64_t pass_ns_sum, pass_took[CONTROL_PASS_BOUNDS + 1]; /* the last: longer than all */
 };
 struct control_stats control_stats(const struct control *c);

@@ -3,8 +3,9 @@
 #include "control/state.h"
 #include "journal/journal.h"
 
-#define SEGMENTS_KEPT 50
-#define LINES_MIN 50000 /* below it a restart is quick anyway */
+#define LINES_MIN 50000   /* below it a restart is quick anyway */
+#define LINES_KEPT 500000 /* of segments before this one, about: some 80 MB */
+#define SEGMENTS_KEPT UINT64_C(50)
 
 struct cut {
     struct control *c;
@@ -37,7 +38,9 @@ static int cut_journal(struct control *c, const struct event_node *changed, stru
     struct cut cut = { .c = c, .core = core_new(), .node = changed };
     struct store_batch *b = store_batch_new(c->config.store);
     cut.batch = b;
-    store_new_segment(b, control_now_ms(c), SEGMENTS_KEPT);
+    uint64_t keep = LINES_KEPT / (store_journal_lines(c->config.store) + 1);
+    keep = MIN(keep, SEGMENTS_KEPT);
+    store_new_segment(b, control_now_ms(c), (uint32_t)MAX(keep, UINT64_C(1)));
     core_snapshot(c->core, on_event, &cut);
     if (cut.failed) {
         core_free(cut.core);

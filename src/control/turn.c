@@ -3,8 +3,6 @@
 #include "journal/journal.h"
 #include "sys/failpoint.h"
 
-#define EVENTS_KEPT 100000u
-
 struct turn *turn_open(struct control *c)
 {
     if (!c->open) {
@@ -210,8 +208,6 @@ static void on_minute(void *ctx)
     struct control *c = ctx;
     if (core_totals(c->core).waiting > 0)
         turn_close_soon(c, true);
-    store_prune_events(turn_open(c)->batch, EVENTS_KEPT);
-    turn_close_soon(c, false);
 }
 
 void turn_init(struct control *c)

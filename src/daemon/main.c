@@ -191,7 +191,10 @@ static int open_control(struct daemon *d, struct err *e)
                                  .tenants = d->site.tenants,
                                  .uid_base = (uint32_t)c->uid_base,
                                  .uid_min = (uint32_t)c->uid_min,
-                                 .single_user = single };
+                                 .single_user = single,
+                                 .keep = { .logs_ms = c->keep_logs_ms,
+                                           .jobs_ms = c->keep_jobs_ms,
+                                           .logs_bytes = c->keep_logs_bytes } };
     snprintf(path, sizeof path, "%s/homes", c->state);
     cc.homes = path;
     d->control = control_new(&cc, e);

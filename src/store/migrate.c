@@ -22,11 +22,15 @@ static const char counts[] =
 static const char usage[] =
 #include "0003-usage.sql.inc"
     ;
+static const char kept[] =
+#include "0004-kept.sql.inc"
+    ;
 
 const struct migration migrations[] = {
     { 1, "tables", tables },
     { 2, "counts", counts },
     { 3, "usage", usage },
+    { 4, "kept", kept },
 };
 const size_t migrations_n = ARRAY_LEN(migrations);
 

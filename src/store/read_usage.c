@@ -2,8 +2,7 @@
 #include "base/map.h"
 #include "store/read.h"
 
-#define DAY_MS INT64_C(86400000) /* as in the statements */
-#define NAME_BITS 21u            /* three of them make a key */
+#define NAME_BITS 21u /* three of them make a key */
 
 static struct store_run run_of_row(sqlite3_stmt *q, struct arena *a)
 {
@@ -58,7 +57,7 @@ struct sum {
 struct sums {
     struct store *s;
     const struct store_scope *who;
-    const struct store_span *span;
+    struct store_span span;
     struct names names;
     struct map by_key;
     struct sum *v;
@@ -167,8 +166,8 @@ static int add_days(struct sums *u, const struct piece *p, struct err *e)
 static int add_living(struct sums *u, struct err *e)
 {
     AUTO(row_end_p) sqlite3_stmt *q = row_query(u->s, ST_RUNS_LIVING);
-    struct piece p = { u->span->from_ms, u->span->to_ms, true };
-    int64_t now_ms = u->span->now_ms;
+    struct piece p = { u->span.from_ms, u->span.to_ms, true };
+    int64_t now_ms = u->span.now_ms;
     int got;
     sqlite3_bind_int64(q, 1, p.to_ms);
     while ((got = row_next(u->s, q, e)) > 0)
@@ -178,7 +177,7 @@ static int add_living(struct sums *u, struct err *e)
 
 static int add_span(struct sums *u, struct err *e)
 {
-    const struct store_span *s = u->span;
+    const struct store_span *s = &u->span;
     int64_t from = (s->from_ms + DAY_MS - 1) / DAY_MS * DAY_MS, to = s->to_ms / DAY_MS * DAY_MS;
     struct piece left = { s->from_ms, MIN(from, s->to_ms), true };
     struct piece days = { from, to, from == s->from_ms };
@@ -190,6 +189,19 @@ static int add_span(struct sums *u, struct err *e)
     if (from <= to && right.from_ms < right.to_ms && add_part(u, &right, e) < 0)
         return -1;
     return add_living(u, e);
+}
+
+/* To whole days, where the runs that a part would be counted from are gone. */
+static int widen(struct store *s, struct store_span *span, struct err *e)
+{
+    int64_t before_ms;
+    if (read_whole_days(s, &before_ms, e) < 0)
+        return -1;
+    if (span->from_ms < span->to_ms && span->from_ms < before_ms)
+        span->from_ms = span->from_ms / DAY_MS * DAY_MS;
+    if (span->from_ms < span->to_ms && span->to_ms < before_ms)
+        span->to_ms = (span->to_ms + DAY_MS - 1) / DAY_MS * DAY_MS;
+    return 0;
 }
 
 /* ---- the answer ---- */
@@ -212,8 +224,8 @@ int store_usage(struct store *s, const struct store_scope *who, const struct sto
                 struct arena *a, struct store_usages *out, struct err *e)
 {
     AUTO(snapshot_end_p) struct store *held = snapshot_begin(s);
-    AUTO(sums_clear) struct sums u = { .s = held, .who = who, .span = span };
-    if (span->from_ms < span->to_ms && add_span(&u, e) < 0)
+    AUTO(sums_clear) struct sums u = { .s = held, .who = who, .span = *span };
+    if (widen(held, &u.span, e) < 0 || (u.span.from_ms < u.span.to_ms && add_span(&u, e) < 0))
         return -1;
     struct store_usage *v = arena_array(a, struct store_usage, u.n);
     for (size_t i = 0; i < u.n; i++)

@@ -1,5 +1,8 @@
 #include "store/store.h"
 
+#include <stdio.h>
+#include <sys/stat.h>
+
 #include "store/inside.h"
 #include "store/migrate.h"
 #include "store/read.h"
@@ -147,6 +150,20 @@ bool store_failing(const struct store *s, struct err *out)
 void store_stats(const struct store *s, struct store_stats *out)
 {
     *out = s->stats;
+}
+
+uint64_t store_bytes(const struct store *s)
+{
+    static const char *const ends[] = { "", "-wal" };
+    uint64_t sum = 0;
+    for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+        char path[4096 + 8];
+        struct stat st;
+        snprintf(path, sizeof path, "%s%s", s->path, ends[i]);
+        if (stat(path, &st) == 0)
+            sum += (uint64_t)st.st_size;
+    }
+    return sum;
 }
 
 /* ---- what is known without asking the file ---- */

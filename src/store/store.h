@@ -50,6 +50,7 @@ struct store_stats {
     uint64_t refused;                     /* times the disk did not take a transaction */
 };
 void store_stats(const struct store *s, struct store_stats *out);
+uint64_t store_bytes(const struct store *s); /* on the disk, with its log */
 
 /* What of a job never changes. */
 struct store_job_fixed {
@@ -100,14 +101,13 @@ void store_end_run(struct store_batch *b, uint64_t job, uint32_t run, int64_t en
 
 /* The journal of the core, in segments: each begins with the events that make the state anew. */
 void store_add_journal(struct store_batch *b, int64_t t_ms, struct str line);
-void store_new_segment(struct store_batch *b, int64_t t_ms,
-                       uint32_t keep); /* keeps that many old ones */
+/* Keeps that many old ones; the lines of the others go with store_trim (kept.h). */
+void store_new_segment(struct store_batch *b, int64_t t_ms, uint32_t keep);
 
 /* Public events, numbered without gaps: what /v1/events sends.  Returns the number.  A batch that is
  * thrown away gives its numbers back, so throw away the one that took numbers last. */
 uint64_t store_add_event(struct store_batch *b, int64_t t_ms, const char *kind, struct str tenant,
                          uint64_t job, struct str body);
-void store_prune_events(struct store_batch *b, uint64_t keep_last); /* at least one is kept */
 
 struct store_account {
     struct str name, home;
@@ -130,7 +130,6 @@ void store_delete_token(struct store_batch *b, const uint8_t hash[static 32]);
  * one put stays. */
 void store_put_answer(struct store_batch *b, struct str user, struct str key, int64_t t_ms,
                       struct str body);
-void store_prune_answers(struct store_batch *b, int64_t before_ms);
 
 void store_set_meta(struct store_batch *b, const char *key, struct str value);
 

@@ -10,15 +10,16 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import traceback
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import cluster as cl  # noqa: E402
+from cases import Cases, same  # noqa: E402
 
 SOURCE = os.environ["NIGHTSHIFT_SOURCE"]
 STEPS = sorted(glob.glob(f"{SOURCE}/src/store/0*.sql"))
 APPLICATION_ID = 0x4E534854
-T = 1700000000000  # when it all happened
+T = int(time.time() - 10 * 86400) * 1000  # when it all happened: what is too old is not kept
 RESOURCES = '"resources":{"cpus":1.000,"mem":"64Mi"}'
 SUBMIT = '"tenant":"default","user":"root","replicas":1,"cpu_milli":1000,"mem_mib":64,"priority":"normal"'
 PLACE = '[{"node":"desk1","gpus":[],"milli":0}]'
@@ -48,18 +49,8 @@ JOBS = [  # what never changes, then: state, when, started, ended, run, how it e
     (4, "late", 0, 1, 8000, 0, 0, 0, "", "", '{"command":["echo","late"],' + RESOURCES + "}"),
 ]
 
-CASES = []
-
-
-def case(sentence):
-    def add(fn):
-        CASES.append((sentence, fn))
-        return fn
-    return add
-
-
-def same(got, wanted):
-    assert got == wanted, f"{got!r} is not {wanted!r}"
+CASES = Cases(["--node-name", "desk1", "--mem", "1Gi"])
+case = CASES.add
 
 
 def add_rows(db, home):
@@ -163,33 +154,5 @@ def _(c):
     same(digests(c), before)
 
 
-def run_case(number, sentence, fn):
-    c = cl.Cluster(["--node-name", "desk1", "--mem", "1Gi"])
-    try:
-        fn(c)
-        print(f"ok {number} - {sentence}", flush=True)
-        return True
-    except Exception:
-        print(f"not ok {number} - {sentence}")
-        print("\n".join("#   " + line for line in traceback.format_exc().splitlines()[-12:]))
-        if os.path.exists(c.log_path):
-            print("\n".join("#   | " + line for line in c.log_tail(8).splitlines()), flush=True)
-        return False
-    finally:
-        c.close()
-
-
-def main():
-    why = cl.why_not()
-    if why:
-        print(f"1..0 # SKIP {why}")
-        return 0
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    wanted = [one for one in CASES if len(sys.argv) < 2 or sys.argv[1] in one[0]]
-    good = [run_case(number, *one) for number, one in enumerate(wanted, 1)]
-    print(f"1..{len(good)}")
-    return not all(good)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(CASES.main())
