@@ -9,10 +9,6 @@
 
 _Static_assert(JOB_STATE_COUNT <= 32, "a filter has a bit for each state");
 
-enum {
-    COLUMN_SPEC = 23 /* after JOB_COLUMNS */
-};
-
 static int job_of_row(sqlite3_stmt *q, struct arena *a, struct store_job *out, struct err *e)
 {
     uint64_t state = row_u64(q, 10), priority = row_u64(q, 11);
@@ -259,7 +255,6 @@ int store_living_jobs(struct store *s, store_job_fn *fn, void *ctx, struct err *
         struct store_job j;
         if (job_of_row(q, NULL, &j, e) < 0)
             return -1;
-        j.fixed.spec = row_text(q, COLUMN_SPEC, NULL);
         if (fn(ctx, &j, e) < 0)
             return -1;
     }

@@ -123,8 +123,7 @@
     X(JOB, R, "SELECT " JOB_COLUMNS " FROM job WHERE id = ?1")                                      \
     X(SPEC, R, "SELECT spec FROM job_spec WHERE job = ?1")                                          \
     X(LIVING, R,                                                                                    \
-      "SELECT " JOB_COLUMNS ", (SELECT spec FROM job_spec WHERE job = id) "                         \
-      "FROM job INDEXED BY job_living WHERE state < 9 ORDER BY id")                                 \
+      "SELECT " JOB_COLUMNS " FROM job INDEXED BY job_living WHERE state < 9 ORDER BY id")          \
     X(COUNTS, R, "SELECT tenant, state, n FROM job_count WHERE n > 0 ORDER BY tenant, state")       \
     X(IDS_OF_TENANT, R,                                                                             \
       "SELECT id FROM job INDEXED BY job_by_tenant WHERE tenant = ?1 AND state = ?2 " LIST_ORDER)   \

@@ -170,8 +170,8 @@ int store_jobs_list(struct store *s, const struct store_scope *who, const struct
 int store_jobs_count(struct store *s, const struct store_scope *who, uint64_t out[JOB_STATE_COUNT],
                      struct err *e) MUST_USE;
 
-/* Every job that has not ended, in order of ids, with its spec; for start-up.  The row lives for
- * the call. */
+/* Every job that has not ended, in order of ids, without its spec; for start-up.  The row lives
+ * for the call. */
 typedef int store_job_fn(void *ctx, const struct store_job *j, struct err *e);
 int store_living_jobs(struct store *s, store_job_fn *fn, void *ctx, struct err *e) MUST_USE;
 
