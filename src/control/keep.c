@@ -161,8 +161,8 @@ static void remove_logs(struct piece *p)
         return;
     }
     uint64_t surplus = max && sum.bytes > max ? sum.bytes - max : 0;
-    if (store_logs_kept(p->c->config.store, &keep->log_walk, surplus ? INT64_MAX : before_ms,
-                        PIECE_JOBS, &p->arena, &logs, &e) < 0)
+    struct store_kept_query which = { keep->log_walk, surplus ? INT64_MAX : before_ms, PIECE_JOBS };
+    if (store_logs_kept(p->c->config.store, &which, &p->arena, &logs, &e) < 0)
         complain(p, "logs", &e);
     for (size_t i = 0; i < logs.n; i++) {
         const struct store_kept *k = &logs.v[i];
@@ -187,10 +187,10 @@ static void remove_jobs(struct piece *p)
     struct store_kepts jobs = { 0 };
     struct err e;
     int64_t keep_ms = p->c->config.keep.jobs_ms, before_ms = p->now_ms - keep_ms;
+    struct store_kept_query which = { keep->job_walk, before_ms, PIECE_JOBS };
     if (!keep_ms)
         return;
-    if (store_jobs_old(p->c->config.store, &keep->job_walk, before_ms, PIECE_JOBS, &p->arena, &jobs,
-                       &e) < 0)
+    if (store_jobs_old(p->c->config.store, &which, &p->arena, &jobs, &e) < 0)
         complain(p, "jobs", &e);
     for (size_t i = 0; i < jobs.n; i++) {
         store_remove_job(p->batch, jobs.v[i].job);

@@ -54,11 +54,16 @@ struct store_walk {
 
 int store_logs_unmeasured(struct store *s, uint32_t limit, struct arena *a, struct store_kepts *out,
                           struct err *e) MUST_USE;
-/* The oldest after `at` that ended before before_ms: those whose log is there; all jobs. */
-int store_logs_kept(struct store *s, const struct store_walk *at, int64_t before_ms, uint32_t limit,
-                    struct arena *a, struct store_kepts *out, struct err *e) MUST_USE;
-int store_jobs_old(struct store *s, const struct store_walk *at, int64_t before_ms, uint32_t limit,
-                   struct arena *a, struct store_kepts *out, struct err *e) MUST_USE;
+/* The oldest after `after` that ended before before_ms: those whose log is there; all jobs. */
+struct store_kept_query {
+    struct store_walk after;
+    int64_t before_ms;
+    uint32_t limit;
+};
+int store_logs_kept(struct store *s, const struct store_kept_query *which, struct arena *a,
+                    struct store_kepts *out, struct err *e) MUST_USE;
+int store_jobs_old(struct store *s, const struct store_kept_query *which, struct arena *a,
+                   struct store_kepts *out, struct err *e) MUST_USE;
 
 void store_size_log(struct store_batch *b, uint64_t job, uint64_t bytes);
 void store_remove_log(struct store_batch *b, uint64_t job, int64_t t_ms, enum store_log_why why);

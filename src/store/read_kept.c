@@ -56,29 +56,27 @@ int store_logs_unmeasured(struct store *s, uint32_t limit, struct arena *a, stru
     return read_kept(s, q, limit, a, out, e);
 }
 
-static void bind_walk(sqlite3_stmt *q, const struct store_walk *at, int64_t before_ms,
-                      uint32_t limit)
+static int read_oldest(struct store *s, enum stmt by, const struct store_kept_query *which,
+                       struct arena *a, struct store_kepts *out, struct err *e)
 {
-    sqlite3_bind_int64(q, 1, at->ended_ms);
-    row_bind_u64(q, 2, at->job);
-    sqlite3_bind_int64(q, 3, before_ms);
-    row_bind_u64(q, 4, limit);
+    AUTO(row_end_p) sqlite3_stmt *q = row_query(s, by);
+    sqlite3_bind_int64(q, 1, which->after.ended_ms);
+    row_bind_u64(q, 2, which->after.job);
+    sqlite3_bind_int64(q, 3, which->before_ms);
+    row_bind_u64(q, 4, which->limit);
+    return read_kept(s, q, which->limit, a, out, e);
 }
 
-int store_logs_kept(struct store *s, const struct store_walk *at, int64_t before_ms, uint32_t limit,
-                    struct arena *a, struct store_kepts *out, struct err *e)
+int store_logs_kept(struct store *s, const struct store_kept_query *which, struct arena *a,
+                    struct store_kepts *out, struct err *e)
 {
-    AUTO(row_end_p) sqlite3_stmt *q = row_query(s, ST_LOGS_KEPT);
-    bind_walk(q, at, before_ms, limit);
-    return read_kept(s, q, limit, a, out, e);
+    return read_oldest(s, ST_LOGS_KEPT, which, a, out, e);
 }
 
-int store_jobs_old(struct store *s, const struct store_walk *at, int64_t before_ms, uint32_t limit,
-                   struct arena *a, struct store_kepts *out, struct err *e)
+int store_jobs_old(struct store *s, const struct store_kept_query *which, struct arena *a,
+                   struct store_kepts *out, struct err *e)
 {
-    AUTO(row_end_p) sqlite3_stmt *q = row_query(s, ST_JOBS_OLD);
-    bind_walk(q, at, before_ms, limit);
-    return read_kept(s, q, limit, a, out, e);
+    return read_oldest(s, ST_JOBS_OLD, which, a, out, e);
 }
 
 /* ---- what else grows ---- */

@@ -111,6 +111,15 @@ static void compare(struct storing *t, const struct world *w, uint64_t seed)
     }
 }
 
+static void write_run(struct store_batch *b, const struct store_run *r)
+{
+    struct store_run begun = *r;
+    begun.ended_ms = 0;
+    store_put_run(b, &begun);
+    for (int say = 0; say < 2 && r->ended_ms; say++) /* again is harmless */
+        store_end_run(b, r->job, r->run, r->ended_ms + say);
+}
+
 static void the_sums_of_days_are_those_of_the_runs(void)
 {
     for (uint64_t seed = 1; seed <= WORLDS; seed++) {
@@ -121,13 +130,8 @@ static void the_sums_of_days_are_those_of_the_runs(void)
         storing_open(&t);
         for (size_t i = 0; i < RUNS; i += 8) {
             struct store_batch *b = store_batch_new(t.store);
-            for (size_t k = i; k < MIN(i + 8, (size_t)RUNS); k++) {
-                struct store_run begun = w.run[k];
-                begun.ended_ms = 0;
-                store_put_run(b, &begun);
-                for (int say = 0; say < 2 && w.run[k].ended_ms; say++) /* again is harmless */
-                    store_end_run(b, begun.job, begun.run, w.run[k].ended_ms + say);
-            }
+            for (size_t k = i; k < MIN(i + 8, (size_t)RUNS); k++)
+                write_run(b, &w.run[k]);
             storing_commit(&t, b);
         }
         compare(&t, &w, seed);
