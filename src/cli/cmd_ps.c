@@ -10,7 +10,7 @@
 #include "sys/term.h"
 
 #define WATCH_MS 2000
-#define ROWS_MAX 1000u /* of a table: a queue of a hundred thousand is not read by anybody */
+#define ROWS_MAX 500u /* of a table: a queue of a hundred thousand is not read by anybody */
 #define HOLDING "starting,running,freezing,paused,thawing,stopping"
 
 struct ps_opts {
@@ -31,7 +31,7 @@ static const struct opt opts[] = {
     { "array,r", OPT_FLAG, offsetof(struct ps_opts, array), NULL,
       "elements of an array on one line: 17_[0-9]", 0, 0 },
     { "limit", OPT_NUMBER, offsetof(struct ps_opts, limit), "N",
-      "at most this many; else the newest 1000 and all that runs", 1, 1000000 },
+      "at most this many; else the newest 500 and all that runs", 1, 1000000 },
     { "watch,w", OPT_FLAG, offsetof(struct ps_opts, watch), NULL, "again every two seconds", 0, 0 },
     OPTS_OUTPUT(struct ps_opts),
     OPTS_COMMON(struct ps_opts),
@@ -134,7 +134,7 @@ static int print_jobs(const struct ps_opts *o, const struct jobs *jobs, struct e
 
 static uint64_t limit_of(const struct ps_opts *o)
 {
-    bool whole = cli_output(&o->common) == OUT_NAME && !o->all; /* a program reads it */
+    bool whole = cli_output(&o->common) == OUT_NAME; /* a program reads it */
     return o->limit ? o->limit : whole ? 0 : ROWS_MAX;
 }
 
