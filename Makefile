@@ -67,6 +67,10 @@ bench-slurm: deps           ## the same work on Slurm and here, with ratios (roo
 	@$(MAKE) --no-print-directory all
 	@./bench/slurm/run $(ARGS)
 
+bench-many: deps            ## the whole product with 100,000 jobs in its store, against its bars
+	@$(MAKE) --no-print-directory all
+	@NIGHTSHIFT_BUILD=$(abspath $(B)) ./bench/many/run
+
 gates: deps                 ## what the published results demand: make gates DATA=folder
 	@$(MAKE) --no-print-directory all
 	@./bench/gates "$(DATA)"
@@ -90,5 +94,6 @@ clean:                      ## remove every build folder
 help:                       ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
 
-.PHONY: all run lab test check test-long asan tsan clang coverage fuzz lint tidy bench bench-slurm gates fmt deps \
+.PHONY: all run lab test check test-long asan tsan clang coverage fuzz lint tidy bench bench-slurm bench-many gates \
+	fmt deps \
 	deps-dev install clean help

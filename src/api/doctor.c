@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "api/state.h"
+#include "store/kept.h"
 #include "sys/file.h"
 #include "sys/process.h"
 
@@ -100,14 +101,21 @@ static int start_child(struct doctor *d, struct err *e)
 {
     const struct api_config *c = &d->api->config;
     const char *argv[ARGS_MAX], *mode = c->mode(c->mode_ctx);
+    struct store_log_sum logs = { 0 };
+    char bytes[32];
     size_t n = 0;
     int ends[2];
-    while (c->doctor_argv[n] && n + 3 < ARGS_MAX) {
+    while (c->doctor_argv[n] && n + 5 < ARGS_MAX) {
         argv[n] = c->doctor_argv[n];
         n++;
     }
     argv[n++] = "--keeper-mode";
     argv[n++] = mode ? mode : "";
+    if (store_log_sum(c->store, &logs, e) < 0)
+        return -1;
+    snprintf(bytes, sizeof bytes, "%llu", (unsigned long long)logs.bytes);
+    argv[n++] = "--logs-kept";
+    argv[n++] = bytes;
     argv[n] = NULL;
     if (pipe2(ends, O_CLOEXEC) < 0)
         return err_set(e, ERR_UNAVAILABLE, "cannot make a pipe: %s", strerror(errno));

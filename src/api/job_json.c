@@ -1,5 +1,6 @@
 /* A job as the API shows it. */
 #include "api/state.h"
+#include "store/kept.h"
 
 static void put_time(struct json_out *w, const char *key, int64_t ms)
 {
@@ -54,6 +55,21 @@ static void put_spec(struct json_out *w, struct api *a, const struct store_job *
         json_put_null(w, "spec");
 }
 
+/* What is kept of its output; of a job that never ran or has not ended nothing is told. */
+static void put_log(struct json_out *w, struct api *a, uint64_t job)
+{
+    struct store_log log;
+    struct err e;
+    if (store_log_get(a->config.store, job, &log, &e) < 0) {
+        json_put_null(w, "log");
+        return;
+    }
+    json_begin(w, "log", '{');
+    json_put_u64(w, "bytes", log.bytes);
+    put_time(w, "removed_ms", log.removed_ms);
+    json_end(w, '}');
+}
+
 void put_job(struct json_out *w, const char *key, struct api *a, const struct store_job *j,
              bool whole)
 {
@@ -81,7 +97,9 @@ void put_job(struct json_out *w, const char *key, struct api *a, const struct st
         json_put_u64(w, "array", f->array);
         json_put_u64(w, "array_index", f->array_index);
     }
-    if (whole)
+    if (whole) {
         put_spec(w, a, j);
+        put_log(w, a, f->id);
+    }
     json_end(w, '}');
 }

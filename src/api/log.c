@@ -3,6 +3,7 @@
 
 #include "api/state.h"
 #include "base/parse.h"
+#include "store/kept.h"
 #include "wire/joblog.h"
 #include "wire/stream.h"
 
@@ -309,6 +310,34 @@ static int seek(struct follower *f, const struct log_want *w, struct err *e)
     return w->tail == UINT64_MAX ? 0 : joblog_reader_tail(f->reader, w->tail, e);
 }
 
+/* What was removed is told as such, and why; an empty answer would be a lie. */
+static int check_kept(struct call *c, uint64_t job, struct err *e)
+{
+    static const struct {
+        const char *why, *key;
+    } whys[] = {
+        [LOG_THERE] = { "", "" },
+        [LOG_AGE] = { "it is kept no longer", "keep_logs" },
+        [LOG_ROOM] = { "all output together was too large, and it was the oldest",
+                       "keep_logs_total" },
+        [LOG_JOB] = { "jobs are kept no longer", "keep_jobs" },
+    };
+    _Static_assert(ARRAY_LEN(whys) == STORE_LOG_WHY_COUNT, "a reason was added without its words");
+    struct store_log log;
+    struct store_job j;
+    char when[32], age[32];
+    if (store_log_get(c->api->config.store, job, &log, e) < 0)
+        return e->code == ERR_NOT_FOUND ? 0 : -1;
+    if (log.removed_ms == 0 || find_job(c, job, true, &j, e) < 0)
+        return log.removed_ms ? -1 : 0;
+    int64_t age_ms = MAX(log.removed_ms - j.now.ended_ms, INT64_C(0)) / 1000 * 1000;
+    enum store_log_why why = log.why < STORE_LOG_WHY_COUNT ? log.why : LOG_AGE;
+    err_set(e, ERR_NOT_FOUND, "the output of job %llu was removed on %s, %s after its end: %s",
+            (unsigned long long)job, clock_format(log.removed_ms, when),
+            format_duration_ms(age_ms, age), whys[why].why);
+    return err_hint(e, "how long it is kept is %s in the settings of nightshiftd", whys[why].key);
+}
+
 int api_job_log(struct call *c, struct err *e)
 {
     uint64_t id;
@@ -318,7 +347,7 @@ int api_job_log(struct call *c, struct err *e)
     struct log_want w = read_want(c);
     struct store_job j;
     size_t open = 0;
-    if (read_id(c, &id, e) < 0 || find_job(c, id, true, &j, e) < 0)
+    if (read_id(c, &id, e) < 0 || find_job(c, id, true, &j, e) < 0 || check_kept(c, id, e) < 0)
         return -1;
     if (w.replica >= j.fixed.replicas) {
         c->field = "replica";

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "api/state.h"
+#include "store/kept.h"
 
 static bool any_simulated(struct control *ctl)
 {
@@ -146,6 +147,21 @@ static void put_tenants(struct buf *b, struct control *ctl)
             put_tenant_waiting(b, &v);
 }
 
+static void put_pass_seconds(struct buf *b, const struct control_stats *s)
+{
+    uint64_t n = 0;
+    metric(b, "pass_seconds", "histogram", "How long passes took.");
+    for (size_t i = 0; i < CONTROL_PASS_BOUNDS; i++) {
+        n += s->pass_took[i];
+        buf_printf(b, "nightshift_pass_seconds_bucket{le=\"%g\"} %llu\n",
+                   control_pass_bound_us[i] / 1e6, (unsigned long long)n);
+    }
+    buf_printf(b, "nightshift_pass_seconds_bucket{le=\"+Inf\"} %llu\n",
+               (unsigned long long)s->passes);
+    buf_printf(b, "nightshift_pass_seconds_count %llu\n", (unsigned long long)s->passes);
+    buf_printf(b, "nightshift_pass_seconds_sum %.9f\n", (double)s->pass_ns_sum / 1e9);
+}
+
 int api_metrics(struct call *c, struct err *e)
 {
     AUTO(buf_free) struct buf b = BUF(16 << 20);
@@ -154,7 +170,9 @@ int api_metrics(struct call *c, struct err *e)
     struct core_totals t = core_totals(control_core(ctl));
     struct store_scope all = { .everything = true };
     uint64_t count[JOB_STATE_COUNT] = { 0 };
-    if (store_jobs_count(c->api->config.store, &all, count, e) < 0)
+    struct store_log_sum logs;
+    if (store_jobs_count(c->api->config.store, &all, count, e) < 0 ||
+        store_log_sum(c->api->config.store, &logs, e) < 0)
         return -1;
     metric(&b, "jobs", "gauge", "Jobs by state, ended ones as long as they are kept.");
     for (int i = 0; i < JOB_STATE_COUNT; i++)
@@ -171,8 +189,16 @@ int api_metrics(struct call *c, struct err *e)
     buf_printf(&b, "nightshift_starts_total %llu\n", (unsigned long long)s.starts);
     metric(&b, "commits", "counter", "Turns written to the disk.");
     buf_printf(&b, "nightshift_commits_total %llu\n", (unsigned long long)s.commits);
-    metric(&b, "pass_seconds", "gauge", "How long the latest pass took.");
-    buf_printf(&b, "nightshift_pass_seconds %.9f\n", (double)s.pass_ns_last / 1e9);
+    put_pass_seconds(&b, &s);
+    metric(&b, "logs", "gauge", "Ended jobs whose output is kept.");
+    buf_printf(&b, "nightshift_logs %llu\n", (unsigned long long)logs.logs);
+    metric(&b, "log_bytes", "gauge", "Their output on the disk.");
+    buf_printf(&b, "nightshift_log_bytes %llu\n", (unsigned long long)logs.bytes);
+    metric(&b, "logs_removed", "counter", "Jobs whose output was removed.");
+    buf_printf(&b, "nightshift_logs_removed_total %llu\n", (unsigned long long)s.logs_removed);
+    metric(&b, "store_bytes", "gauge", "The store on the disk.");
+    buf_printf(&b, "nightshift_store_bytes %llu\n",
+               (unsigned long long)store_bytes(c->api->config.store));
     metric(&b, "resident_bytes", "gauge", "Memory of the daemon.");
     buf_printf(&b, "nightshift_resident_bytes %llu\n", (unsigned long long)rss_bytes());
     buf_addz(&b, "# EOF\n");

@@ -10,6 +10,8 @@
 #include "sys/term.h"
 
 #define WATCH_MS 2000
+#define ROWS_MAX 500u /* of a table: a queue of a hundred thousand is not read by anybody */
+#define HOLDING "starting,running,freezing,paused,thawing,stopping"
 
 struct ps_opts {
     struct common common;
@@ -28,7 +30,8 @@ static const struct opt opts[] = {
     { "name,n", OPT_TEXT, offsetof(struct ps_opts, name), "NAME", "only those called so", 0, 0 },
     { "array,r", OPT_FLAG, offsetof(struct ps_opts, array), NULL,
       "elements of an array on one line: 17_[0-9]", 0, 0 },
-    { "limit", OPT_NUMBER, offsetof(struct ps_opts, limit), "N", "at most this many", 1, 1000000 },
+    { "limit", OPT_NUMBER, offsetof(struct ps_opts, limit), "N",
+      "at most this many; else the newest 500 and all that runs", 1, 1000000 },
     { "watch,w", OPT_FLAG, offsetof(struct ps_opts, watch), NULL, "again every two seconds", 0, 0 },
     OPTS_OUTPUT(struct ps_opts),
     OPTS_COMMON(struct ps_opts),
@@ -129,6 +132,37 @@ static int print_jobs(const struct ps_opts *o, const struct jobs *jobs, struct e
     return cli_print_table(t, &o->common, e);
 }
 
+static uint64_t limit_of(const struct ps_opts *o)
+{
+    bool whole = cli_output(&o->common) == OUT_NAME; /* a program reads it */
+    return o->limit ? o->limit : whole ? 0 : ROWS_MAX;
+}
+
+/* The newest; when there are too many of them, also what runs, however old it is. */
+static int print_list(struct cli *c, const struct ps_opts *o, const struct job_filter *f,
+                      struct err *e)
+{
+    AUTO(jobs_clear) struct jobs jobs = { 0 };
+    if (jobs_fetch(c, f, &jobs, e) < 0)
+        return -1;
+    size_t newest = jobs.n;
+    bool cut = jobs.more && !o->limit;
+    if (cut && !o->state) {
+        AUTO(jobs_clear) struct jobs holding = { 0 };
+        struct job_filter of = *f;
+        of.states = HOLDING;
+        if (jobs_fetch(c, &of, &holding, e) < 0)
+            return -1;
+        jobs_add_older(&jobs, &holding);
+    }
+    if (print_jobs(o, &jobs, e) < 0)
+        return -1;
+    if (cut)
+        cli_note(c, "the newest %zu%s; others with --state, --user, --name or --limit N", newest,
+                 o->state ? "" : ", and all that runs");
+    return 0;
+}
+
 static int list_once(struct cli *c, const struct ps_opts *o, struct err *e)
 {
     struct job_filter f = { .states = o->state ? o->state
@@ -137,9 +171,7 @@ static int list_once(struct cli *c, const struct ps_opts *o, struct err *e)
                             .user = o->user,
                             .tenant = o->tenant,
                             .name = o->name,
-                            .limit = o->limit ? o->limit
-                                   : o->all   ? 1000
-                                              : 0 };
+                            .limit = limit_of(o) };
     if (o->mine && !(f.user = cli_whoami(c, e)))
         return -1;
     enum output form = cli_output(&o->common);
@@ -151,8 +183,7 @@ static int list_once(struct cli *c, const struct ps_opts *o, struct err *e)
             return -1;
         return cli_print_raw(buf_str(&a.body), form, e);
     }
-    AUTO(jobs_clear) struct jobs jobs = { 0 };
-    return jobs_fetch(c, &f, &jobs, e) < 0 ? -1 : print_jobs(o, &jobs, e);
+    return print_list(c, o, &f, e);
 }
 
 static int run_ps(struct cli *c, const void *opts_p, struct words args, struct err *e)

@@ -299,24 +299,26 @@ static void print_head(const struct sacct_opts *o, const struct slurm_format *f,
     }
 }
 
-static int print_account(const struct sacct_opts *o, const struct jobs *jobs, struct err *e)
+struct account_span {
+    int64_t from_ms, to_ms;
+};
+
+static int print_account(const struct sacct_opts *o, const struct jobs *jobs,
+                         const struct account_span *span, struct err *e)
 {
     AUTO(buf_free) struct buf b = BUF(256u << 20);
-    int64_t now = cli_now_ms(), from = midnight_ms(now), to = now;
     struct slurm_format f;
     const char *plain = "JobID,JobName,Partition,Account,State,ExitCode,Elapsed";
     const char *format = o->format ? o->format : o->brief ? "JobID,State,ExitCode" : plain;
-    if (slurm_format_names(format, &f, e) < 0 ||
-        (o->from && when_parse(o->from, now, &from, e) < 0) ||
-        (o->to && when_parse(o->to, now, &to, e) < 0))
+    if (slurm_format_names(format, &f, e) < 0)
         return -1;
     if (!o->no_header)
         print_head(o, &f, &b);
     for (size_t i = jobs->n; i-- > 0;) { /* oldest first, as sacct has them */
         char id[48];
         const struct job *j = &jobs->v[i];
-        struct slurm_row row = { j, job_id_text(j, id), now };
-        if (o->jobs ? !is_listed(j, o->jobs) : !overlaps(j, from, to))
+        struct slurm_row row = { j, job_id_text(j, id), cli_now_ms() };
+        if (o->jobs ? !is_listed(j, o->jobs) : !overlaps(j, span->from_ms, span->to_ms))
             continue;
         if (o->bars2)
             slurm_print_bars(&f, &row, &b);
@@ -331,15 +333,22 @@ static int run_sacct(struct cli *c, const void *opts_p, struct words args, struc
     const struct sacct_opts *o = opts_p;
     AUTO(buf_free) struct buf states = BUF(1024);
     AUTO(jobs_clear) struct jobs jobs = { 0 };
+    int64_t now = cli_now_ms();
+    struct account_span span = { midnight_ms(now), now };
+    struct words refs = { 0 };
     (void)args;
-    if (o->states && slurm_states(o->states, &states, e) < 0)
+    if ((o->states && slurm_states(o->states, &states, e) < 0) ||
+        (o->from && when_parse(o->from, now, &span.from_ms, e) < 0) ||
+        (o->to && when_parse(o->to, now, &span.to_ms, e) < 0) ||
+        (o->jobs && jobs_split_refs(c, o->jobs, &refs, e) < 0))
         return -1;
     struct job_filter f = { .states = states.n ? states.p : "all",
                             .user = o->user,
-                            .tenant = o->account };
+                            .tenant = o->account,
+                            .since_ms = o->jobs ? 0 : MAX(span.from_ms - 1, INT64_C(0)) };
     if (!f.user && !o->everyone && !o->jobs && !(f.user = cli_whoami(c, e)))
         return -1;
-    return jobs_fetch(c, &f, &jobs, e) < 0 ? -1 : print_account(o, &jobs, e);
+    return jobs_fetch_named(c, &f, &refs, &jobs, e) < 0 ? -1 : print_account(o, &jobs, &span, e);
 }
 
 const struct command command_sacct = {

@@ -33,22 +33,6 @@ static const struct opt squeue_opts[] = {
     OPTS_COMMON(struct squeue_opts),
 };
 
-/* Splits "17,18_3" into words. */
-static int split_refs(struct cli *c, const char *list, struct words *out, struct err *e)
-{
-    const char **v = arena_array(&c->arena, const char *, strlen(list) / 2 + 2);
-    struct str rest = str_of(list), one;
-    size_t n = 0;
-    while (rest.n) {
-        str_cut(rest, ',', &one, &rest);
-        if (one.n == 0)
-            return err_set(e, ERR_INVALID, "'%s' is no list of jobs", list);
-        v[n++] = arena_strndup(&c->arena, one.p, one.n);
-    }
-    *out = (struct words){ v, n };
-    return 0;
-}
-
 /* A plain 17 is the whole array when 17 is the first of one. */
 static bool matches(const struct job *j, const struct words *refs)
 {
@@ -109,7 +93,8 @@ static int run_squeue(struct cli *c, const void *opts_p, struct words args, stru
         return -1;
     f.states = states.n ? states.p : o->start ? slurm_state_words(STR("PD")) : NULL;
     if ((o->mine && !(f.user = cli_whoami(c, e))) ||
-        (o->jobs && split_refs(c, o->jobs, &refs, e) < 0) || jobs_fetch(c, &f, &jobs, e) < 0)
+        (o->jobs && jobs_split_refs(c, o->jobs, &refs, e) < 0) ||
+        jobs_fetch_named(c, &f, &refs, &jobs, e) < 0)
         return -1;
     return print_queue(o, &jobs, &refs, e);
 }
@@ -157,7 +142,7 @@ static int find_jobs(struct cli *c, const struct scancel_opts *o, const struct w
         return -1;
     f.states = states.n ? states.p : NULL;
     bool whole = refs->n == 0;
-    if ((o->mine && !(f.user = cli_whoami(c, e))) || jobs_fetch(c, &f, &jobs, e) < 0)
+    if ((o->mine && !(f.user = cli_whoami(c, e))) || jobs_fetch_named(c, &f, refs, &jobs, e) < 0)
         return -1;
     *out = (struct ids){ arena_array(&c->arena, uint64_t, jobs.n + 1), 0 };
     for (size_t i = 0; i < jobs.n; i++)

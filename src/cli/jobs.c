@@ -36,6 +36,8 @@ void jobs_path(const struct job_filter *f, uint64_t before, struct buf *out)
         query_add(out, "name", f->name);
     if (f->array)
         add_number(out, "array", f->array);
+    if (f->since_ms > 0)
+        add_number(out, "since_ms", (uint64_t)f->since_ms);
     add_number(out, "limit", f->limit && f->limit < PAGE ? f->limit : PAGE);
     if (before)
         add_number(out, "before", before);
@@ -46,18 +48,19 @@ static void add_page(struct jobs *j, struct json_doc *doc, size_t most)
     vec_grow(j->docs, j->n_docs, j->cap_docs);
     j->docs[j->n_docs++] = doc;
     const struct json *list = json_find(json_root(doc), "jobs");
-    for (const struct json *o = json_is_array(list) ? json_first(list) : NULL; o && j->n < most;
-         o = json_next(list, o)) {
+    const struct json *o = json_is_array(list) ? json_first(list) : NULL;
+    for (; o && j->n < most; o = json_next(list, o)) {
         vec_grow(j->v, j->n, j->cap);
         job_read(o, &j->v[j->n++]);
     }
+    j->more = o != NULL;
 }
 
 int jobs_fetch(struct cli *c, const struct job_filter *f, struct jobs *out, struct err *e)
 {
     AUTO(jobs_clear) struct jobs j = { 0 };
     size_t most = f->limit ? (size_t)MIN(f->limit, (uint64_t)ALL_MAX) : ALL_MAX;
-    uint64_t before = 0;
+    uint64_t before = f->before;
     do {
         AUTO(buf_free) struct buf path = BUF(8192);
         jobs_path(f, before, &path);
@@ -70,8 +73,99 @@ int jobs_fetch(struct cli *c, const struct job_filter *f, struct jobs *out, stru
         uint64_t next = field_u64(json_root(doc), "next");
         before = before && next >= before ? 0 : next; /* it only ever goes down */
     } while (before && j.n < most);
+    j.more |= before != 0;
     *out = j;
     j = (struct jobs){ 0 };
+    return 0;
+}
+
+/* Jobs of `from` with numbers in first … last go over, with what they borrow from. */
+static void take_over(struct jobs *j, struct jobs *from, uint64_t first, uint64_t last)
+{
+    for (size_t i = 0; i < from->n; i++)
+        if (from->v[i].id >= first && from->v[i].id <= last) {
+            vec_grow(j->v, j->n, j->cap);
+            j->v[j->n++] = from->v[i];
+        }
+    for (size_t i = 0; i < from->n_docs; i++) {
+        vec_grow(j->docs, j->n_docs, j->cap_docs);
+        j->docs[j->n_docs++] = from->docs[i];
+    }
+    from->n_docs = 0;
+    jobs_clear(from);
+}
+
+void jobs_add_older(struct jobs *j, struct jobs *from)
+{
+    take_over(j, from, 0, j->n ? j->v[j->n - 1].id - 1 : UINT64_MAX);
+}
+
+static int newest_first(const void *a, const void *b)
+{
+    uint64_t x = ((const struct job *)a)->id, y = ((const struct job *)b)->id;
+    return (x < y) - (x > y);
+}
+
+static void in_order_once(struct jobs *j)
+{
+    size_t n = 0;
+    if (j->n)
+        qsort(j->v, j->n, sizeof *j->v, newest_first);
+    for (size_t i = 0; i < j->n; i++)
+        if (n == 0 || j->v[n - 1].id != j->v[i].id)
+            j->v[n++] = j->v[i];
+    j->n = n;
+}
+
+static int fetch_ref(struct cli *c, const struct job_filter *f, const struct job_ref *r,
+                     struct jobs *j, struct err *e)
+{
+    AUTO(jobs_clear) struct jobs found = { 0 };
+    struct job_filter of = *f;
+    of.array = r->first;
+    if (jobs_fetch(c, &of, &found, e) < 0)
+        return -1;
+    take_over(j, &found, 0, UINT64_MAX);
+    if (r->is_array)
+        return 0;
+    of = *f;
+    of.before = r->last + 1; /* the list goes down from there: it need not be read to its end */
+    of.limit = r->last - r->first + 1;
+    if (jobs_fetch(c, &of, &found, e) < 0)
+        return -1;
+    take_over(j, &found, r->first, r->last);
+    return 0;
+}
+
+int jobs_fetch_named(struct cli *c, const struct job_filter *f, const struct words *refs,
+                     struct jobs *out, struct err *e)
+{
+    AUTO(jobs_clear) struct jobs j = { 0 };
+    if (refs->n == 0)
+        return jobs_fetch(c, f, out, e);
+    for (size_t i = 0; i < refs->n; i++) {
+        struct job_ref r;
+        if (job_ref_parse(refs->v[i], &r, e) < 0 || fetch_ref(c, f, &r, &j, e) < 0)
+            return -1;
+    }
+    in_order_once(&j);
+    *out = j;
+    j = (struct jobs){ 0 };
+    return 0;
+}
+
+int jobs_split_refs(struct cli *c, const char *list, struct words *out, struct err *e)
+{
+    const char **v = arena_array(&c->arena, const char *, strlen(list) / 2 + 2);
+    struct str rest = str_of(list), one;
+    size_t n = 0;
+    while (rest.n) {
+        str_cut(rest, ',', &one, &rest);
+        if (one.n == 0)
+            return err_set(e, ERR_INVALID, "'%s' is no list of jobs", list);
+        v[n++] = arena_strndup(&c->arena, one.p, one.n);
+    }
+    *out = (struct words){ v, n };
     return 0;
 }
 

@@ -53,6 +53,7 @@ struct control *control_new(const struct control_config *config, struct err *e)
                                      .single_user = config->single_user,
                                      .homes = c->homes };
     turn_init(c);
+    keep_init(c);
     if (accounts_load(&c->accounts, config->store, e) < 0 || recover(c, e) < 0 ||
         set_tenants(c, e) < 0)
         return NULL;
@@ -67,6 +68,7 @@ struct control *control_free(struct control *c)
         return NULL;
     loop_unwatch(c->close_turn);
     loop_unwatch(c->clock_turn);
+    keep_free(c);
     turn_free(c->open);
     if (c->written)
         c->written->c = NULL; /* the store has it still */
@@ -148,8 +150,16 @@ static void remember_machine(struct control *c, const struct engine_event *ev)
         m->gpu_uuid[k] = xstrdup(ev->machine.gpu_uuid ? ev->machine.gpu_uuid[k] : "");
 }
 
+static bool shrank(const struct event_node *n, const struct node_view *was)
+{
+    bool other_model = was->gpus && !str_is(n->model, was->model ? was->model : "");
+    return n->gpus < was->gpus || n->cpu_milli < was->cpu_milli || n->mem_mib < was->mem_mib ||
+           other_model;
+}
+
 /* A node's figures are fixed in the core, so a machine that has others waits for a new journal. */
-static void note_change(struct control *c, const struct event_node *n, const struct node_view *was)
+static void note_change(struct control *c, const struct event_node *n, const struct node_view *was,
+                        enum node_state state)
 {
     struct machine *m = machine_of(c, n->name);
     m->changed = was && (was->gpus != n->gpus || was->cpu_milli != n->cpu_milli ||
@@ -158,6 +168,7 @@ static void note_change(struct control *c, const struct event_node *n, const str
     if (!m->changed)
         return;
     m->node = *n;
+    m->state = state;
     snprintf(m->model, sizeof m->model, "%.*s", STR_ARG(n->model));
     log_event(c->config.log, LOG_WARN_, "node.changed", "node=%s gpus=%u cpu_milli=%u mem_mib=%u",
               m->name, n->gpus, n->cpu_milli, n->mem_mib);
@@ -184,12 +195,14 @@ static void node_event(struct control *c, const struct engine_event *ev)
         return;
     }
     remember_machine(c, ev);
-    note_change(c, n, known ? &v : NULL);
-    /* An operator's drain outlives the machine's absence. */
+    note_change(c, n, known ? &v : NULL, ev->machine.state);
+    /* An operator's drain outlives the machine's absence.  What a machine does not have any more
+     * must not be given out: segment_review lets it up again, with its new figures. */
     enum node_state now = known ? v.state : NODE_UP;
-    if (ev->machine.state != now && now != NODE_DRAIN) {
+    enum node_state then = known && shrank(n, &v) ? NODE_DOWN : ev->machine.state;
+    if (then != now && now != NODE_DRAIN) {
         up = (struct event){ .t_ms = up.t_ms, .kind = EVENT_NODE_STATE };
-        up.node_state = (struct event_node_state){ .name = n->name, .state = ev->machine.state };
+        up.node_state = (struct event_node_state){ .name = n->name, .state = then };
         if (turn_apply(c, &up, &e) < 0)
             log_event(c->config.log, LOG_ERROR_, "node.refused", "why=%s", e.msg);
     }
@@ -277,6 +290,7 @@ struct control_stats control_stats(const struct control *c)
 {
     struct control_stats s = c->stats;
     s.living = c->book.n;
+    s.logs_removed = c->keeping.logs_removed;
     return s;
 }
 

@@ -18,6 +18,12 @@
 
 struct control;
 
+/* How long what is over is kept; 0: for ever, or without a bound. */
+struct control_keep {
+    int64_t logs_ms, jobs_ms; /* after a job's end */
+    uint64_t logs_bytes;      /* of all logs together */
+};
+
 struct control_config {
     struct loop *loop;
     struct store *store;
@@ -30,6 +36,7 @@ struct control_config {
     uint32_t uid_base; /* accounts of ours get uids from here on */
     uint32_t uid_min;  /* below it a machine's account is not used for jobs */
     bool single_user;  /* every job runs as ourselves */
+    struct control_keep keep;
 };
 
 /* Restores what the store knows.  Borrowed: loop, store, log, homes. */
@@ -112,8 +119,19 @@ int control_task(struct control *c, uint64_t job, uint32_t replica, struct task_
 int control_watch(struct control *c, loop_fn *fn, void *ctx);
 void control_unwatch(struct control *c, int watch);
 
+/* How long passes took: up to so many microseconds, or longer. */
+#define CONTROL_PASS_BOUNDS_US(X)                                                                  \
+    X(100) X(250) X(500) X(1000) X(2500) X(5000) X(10000) X(25000) X(50000) X(100000) X(1000000)
+#define X(us) +1
+enum {
+    CONTROL_PASS_BOUNDS = CONTROL_PASS_BOUNDS_US(X)
+};
+#undef X
+extern const uint32_t control_pass_bound_us[CONTROL_PASS_BOUNDS];
+
 struct control_stats {
-    uint64_t passes, starts, commits, living, pass_ns_last, pass_ns_max;
+    uint64_t passes, starts, commits, living, logs_removed;
+    uint64_t pass_ns_sum, pass_took[CONTROL_PASS_BOUNDS + 1]; /* the last: longer than all */
 };
 struct control_stats control_stats(const struct control *c);
 

@@ -4,6 +4,8 @@
 
 #define LONG(fields, words)                                                                        \
     "{\"command\":[\"sleep\",\"3600\"],\"resources\":{\"gpus\":1}" fields ",\"env\":{" words "}}"
+#define ASK(resources, fields)                                                                     \
+    "{\"command\":[\"sleep\",\"3600\"],\"resources\":{" resources "}" fields "}"
 #define BY_SIGNAL ",\"freeze\":{\"mode\":\"signal\",\"signal\":\"USR1\",\"grace\":\"60s\"}"
 
 /* What was asked last is on the disk, but the engine never heard of it. */
@@ -148,6 +150,99 @@ static void a_machine_that_changed_gets_its_new_figures_and_keeps_the_jobs(void)
     CHECK_INT(n.gpus, 2);
     CHECK_STR(controlling_state(&t, held), "running");
     CHECK_STR(controlling_journal_differs(&t), "");
+    controlling_end(&t);
+}
+
+static struct explanation why(struct controlling *t, uint64_t id)
+{
+    struct explanation x = { 0 };
+    struct err e;
+    CHECK(core_explain(control_core(t->c), (job_id){ id }, t->now_ms, &x, &e) == 0);
+    return x;
+}
+
+static enum reason short_reason(struct controlling *t, uint64_t id)
+{
+    struct job_view v = { 0 };
+    CHECK(core_job(control_core(t->c), (job_id){ id }, &v));
+    return v.why;
+}
+
+static void a_machine_that_shrank_keeps_what_it_took_and_says_why_it_waits(void)
+{
+    struct controlling t;
+    struct node_view n;
+    controlling_begin(&t, NULL);
+    uint64_t lost = running(&t, ASK("\"gpus\":4", ""));
+    uint64_t large = controlling_submit(&t, ASK("\"gpus\":4", ""));
+    uint64_t wide = controlling_submit(&t, ASK("\"gpus\":1,\"cpus\":16", ""));
+    uint64_t gang = controlling_submit(&t, ASK("\"gpus\":2", ",\"replicas\":2"));
+    uint64_t small = controlling_submit(&t, ASK("\"gpus\":2,\"cpus\":2", ""));
+    controlling_settle(&t);
+    swap_machine(&t, 2, 8000);
+    controlling_settle(&t);
+    for (int round = 0; round < 2; round++) {
+        CHECK(core_node(control_core(t.c), (node_id){ 0 }, &n));
+        CHECK_INT(n.gpus, 2);
+        CHECK_INT(n.state, NODE_UP);
+        CHECK_STR(controlling_state(&t, lost), "failed");
+        CHECK_STR(controlling_state(&t, large), "queued");
+        CHECK_STR(controlling_state(&t, wide), "queued");
+        CHECK_STR(controlling_state(&t, gang), "queued");
+        CHECK_STR(controlling_state(&t, small), "running");
+        CHECK_INT(why(&t, large).line[0].why, WHY_TOO_LARGE);
+        CHECK_STR(why(&t, large).line[0].text,
+                  "it fits on no machine here any more: gpus: 4 on one machine; the largest has 2");
+        CHECK(strstr(why(&t, wide).line[0].text, "cpus: 16 on one machine; the largest has 8"));
+        CHECK(strstr(why(&t, gang).line[0].text, "even with nothing else running"));
+        CHECK_INT(short_reason(&t, large), WHY_TOO_LARGE);
+        CHECK_STR(controlling_journal_differs(&t), "");
+        controlling_kill(&t); /* and the new journal makes all of it anew */
+        controlling_boot(&t);
+    }
+    swap_machine(&t, 4, 16000); /* the GPUs are back; the small one went with its supervisor */
+    controlling_settle(&t);
+    CHECK_STR(controlling_state(&t, small), "failed");
+    CHECK_STR(controlling_state(&t, large), "running");
+    CHECK_STR(controlling_state(&t, wide), "queued");
+    CHECK_INT(short_reason(&t, wide), WHY_ROOM);
+    controlling_end(&t);
+}
+
+static void what_a_machine_has_no_more_is_not_given_out(void)
+{
+    struct controlling t;
+    controlling_begin(&t, NULL);
+    uint64_t again = running(&t, ASK("\"gpus\":4", ",\"requeue\":true"));
+    swap_machine(&t, 2, 16000); /* its task is lost, so it queues: not for the four that were */
+    controlling_settle(&t);
+    CHECK_STR(controlling_state(&t, again), "queued");
+    CHECK_INT(controlling_job(&t, again).now.run, 1);
+    CHECK_INT(short_reason(&t, again), WHY_TOO_LARGE);
+    swap_machine(&t, 0, 16000);
+    controlling_settle(&t);
+    CHECK_STR(controlling_state(&t, again), "queued");
+    swap_machine(&t, 8, 16000);
+    controlling_settle(&t);
+    CHECK_STR(controlling_state(&t, again), "running");
+    CHECK_INT(controlling_job(&t, again).now.run, 2);
+    CHECK_STR(controlling_journal_differs(&t), "");
+    controlling_end(&t);
+}
+
+static void a_drained_machine_that_shrank_stays_drained(void)
+{
+    struct controlling t;
+    struct node_view n;
+    struct err e;
+    controlling_begin(&t, NULL);
+    CHECK(control_node_state(t.c, STR("desk1"), NODE_DRAIN, (struct control_done){ 0 }, &e) == 0);
+    controlling_settle(&t);
+    swap_machine(&t, 2, 16000);
+    controlling_settle(&t);
+    CHECK(core_node(control_core(t.c), (node_id){ 0 }, &n));
+    CHECK_INT(n.gpus, 2);
+    CHECK_INT(n.state, NODE_DRAIN);
     controlling_end(&t);
 }
 
@@ -358,6 +453,10 @@ static const struct test tests[] = {
     { "a task that the engine does not know is lost", a_task_the_engine_lost_is_lost },
     { "a machine that changed gets its new figures and keeps the jobs",
       a_machine_that_changed_gets_its_new_figures_and_keeps_the_jobs },
+    { "a machine that shrank keeps what it took and says why it waits",
+      a_machine_that_shrank_keeps_what_it_took_and_says_why_it_waits },
+    { "what a machine has no more is not given out", what_a_machine_has_no_more_is_not_given_out },
+    { "a drained machine that shrank stays drained", a_drained_machine_that_shrank_stays_drained },
     { "a long journal begins anew, and nothing is lost",
       a_long_journal_begins_anew_and_nothing_is_lost },
     { "a freeze is asked for again, by its own way", a_freeze_is_asked_for_again },

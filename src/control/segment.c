@@ -3,8 +3,9 @@
 #include "control/state.h"
 #include "journal/journal.h"
 
-#define SEGMENTS_KEPT 50
-#define LINES_MIN 50000 /* below it a restart is quick anyway */
+#define LINES_MIN 50000   /* below it a restart is quick anyway */
+#define LINES_KEPT 500000 /* of segments before this one, about: some 80 MB */
+#define SEGMENTS_KEPT UINT64_C(50)
 
 struct cut {
     struct control *c;
@@ -37,7 +38,9 @@ static int cut_journal(struct control *c, const struct event_node *changed, stru
     struct cut cut = { .c = c, .core = core_new(), .node = changed };
     struct store_batch *b = store_batch_new(c->config.store);
     cut.batch = b;
-    store_new_segment(b, control_now_ms(c), SEGMENTS_KEPT);
+    uint64_t keep = LINES_KEPT / (store_journal_lines(c->config.store) + 1);
+    keep = MIN(keep, SEGMENTS_KEPT);
+    store_new_segment(b, control_now_ms(c), (uint32_t)MAX(keep, UINT64_C(1)));
     core_snapshot(c->core, on_event, &cut);
     if (cut.failed) {
         core_free(cut.core);
@@ -53,29 +56,86 @@ static int cut_journal(struct control *c, const struct event_node *changed, stru
     return 0;
 }
 
+/* ---- machines that have changed ---- */
+
+struct load {
+    uint64_t cpu_milli, mem_mib;
+    uint32_t gpu_mask;
+};
+
+static void add_load(struct control *c, const struct entry *en, const char *machine,
+                     struct load *to)
+{
+    struct job_view v;
+    struct node_view n;
+    if (!en->task || !core_job(c->core, (job_id){ en->id }, &v))
+        return;
+    for (uint32_t i = 0; i < v.n; i++) {
+        if (!core_node(c->core, (node_id){ v.slots[i].node }, &n) || strcmp(n.name, machine) != 0)
+            continue;
+        to->gpu_mask |= v.slots[i].gpu_mask;
+        to->cpu_milli += v.request.cpu_milli;
+        to->mem_mib += v.request.mem_mib;
+    }
+}
+
+/* Would what runs there be where it is on the machine as it is now? */
+static bool fits(struct control *c, const struct machine *m)
+{
+    struct load load = { 0 };
+    struct node_view was = { 0 };
+    for (uint32_t i = 0; core_node(c->core, (node_id){ i }, &was); i++)
+        if (strcmp(was.name, m->name) == 0)
+            break;
+    for (size_t i = 0; i < c->book.n; i++)
+        add_load(c, c->book.at[i], m->name, &load);
+    bool same_model = was.model && strcmp(was.model, m->model) == 0;
+    return load.gpu_mask >> m->node.gpus == 0 && (load.gpu_mask == 0 || same_model) &&
+           load.cpu_milli <= m->node.cpu_milli && load.mem_mib <= m->node.mem_mib;
+}
+
+static struct machine *ready_to_change(struct control *c)
+{
+    for (size_t i = 0; i < c->machines; i++)
+        if (c->machine[i].changed && fits(c, &c->machine[i]))
+            return &c->machine[i];
+    return NULL;
+}
+
+/* It was kept from taking jobs; an operator's drain stays. */
+static void let_up(struct control *c, const struct machine *m)
+{
+    struct node_view v;
+    struct err e;
+    struct event ev = { .t_ms = control_now_ms(c), .kind = EVENT_NODE_STATE };
+    ev.node_state = (struct event_node_state){ .name = str_of(m->name), .state = m->state };
+    for (uint32_t i = 0; core_node(c->core, (node_id){ i }, &v); i++)
+        if (strcmp(v.name, m->name) == 0 && v.state == NODE_DOWN && m->state != NODE_DOWN &&
+            turn_apply(c, &ev, &e) < 0)
+            log_event(c->config.log, LOG_ERROR_, "node.refused", "why=%s", e.msg);
+}
+
 /* Called when a turn was handed over and nothing is gathered yet: what is in the core is then in the
  * journal, or on its way there before us. */
 void segment_review(struct control *c)
 {
     struct err e;
-    struct machine *changed = NULL;
-    for (size_t i = 0; i < c->machines; i++)
-        if (c->machine[i].changed)
-            changed = &c->machine[i];
-    bool idle = changed && control_holding(c) == 0;
+    struct machine *m = ready_to_change(c);
     bool full = store_journal_lines(c->config.store) > LINES_MIN + 8 * c->book.n;
-    if (!idle && !full)
+    if (!m && !full)
         return;
     struct event_node node = { 0 };
-    if (idle) {
-        node = changed->node;
-        node.name = str_of(changed->name);
-        node.model = str_of(changed->model);
+    if (m) {
+        node = m->node;
+        node.name = str_of(m->name);
+        node.model = str_of(m->model);
+        m->changed = false;
     }
-    if (cut_journal(c, idle ? &node : NULL, &e) < 0)
+    if (cut_journal(c, m ? &node : NULL, &e) < 0) {
         log_event(c->config.log, LOG_ERROR_, "journal.cut", "why=%s", e.msg);
-    else
-        turn_close_soon(c, true);
-    if (idle)
-        changed->changed = false;
+        return;
+    }
+    if (m)
+        let_up(c, m);
+    turn_close_soon(c, true);
 }

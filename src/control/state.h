@@ -5,6 +5,7 @@
 #include "control/account.h"
 #include "control/book.h"
 #include "control/control.h"
+#include "store/kept.h"
 
 /* What the engine is to be told once the turn is on the disk. */
 enum act_kind {
@@ -51,10 +52,32 @@ struct machine {
     bool simulated;
     char **gpu_uuid;
     size_t gpus;
-    /* What it has now is not what the core thinks: set right when nothing runs there. */
+    /* What it has now is not what the core thinks: set right when what runs there fits into it.
+     * One that has less of something takes no new job until then. */
     bool changed;
     struct event_node node; /* name and model: see `name`, `model` */
     char model[NAME_MAX_BYTES + 1];
+    enum node_state state; /* as the engine tells it */
+};
+
+/* A batch of keep.c on its way to the disk; it may outlive the control plane. */
+struct keep_written {
+    struct control *c; /* NULL: nobody waits for it any more */
+};
+
+/* How far letting go of what is over has come; see keep.c. */
+struct keeping {
+    struct loop_watch *timer;
+    struct keep_written *written;
+    uint64_t job, task;    /* whose tasks are being visited, and which is next */
+    uint64_t bytes, there; /* of those that were */
+    struct store_walk log_walk, job_walk;
+    uint64_t planned;      /* bytes of logs whose removal was asked for in this walk */
+    bool waits, progress;  /* in this walk a removal was asked for; another was seen to be done */
+    uint32_t asks;         /* walks without progress */
+    bool rests;            /* there is nothing to do until something ends or is old enough */
+    int64_t whole_days_ms; /* usage before it is counted in whole days */
+    uint64_t logs_removed;
 };
 
 struct watcher {
@@ -81,6 +104,7 @@ struct control {
     struct control_stats stats;
     struct entry **ended; /* since the last turn closed */
     size_t ends, end_cap;
+    struct keeping keeping;
     struct arena arena; /* of one pass */
     char *homes;
 };
@@ -121,6 +145,12 @@ bool job_start_later(struct control *c, struct entry *en, const struct engine_ev
 
 /* segment.c */
 void segment_review(struct control *c);
+
+/* keep.c */
+void keep_init(struct control *c);
+void keep_free(struct control *c);
+void keep_wake(struct control *c); /* a job has ended */
+void keep_piece(void *control);    /* a little of what there is to do; comes back by itself */
 
 /* recover.c */
 int recover(struct control *c, struct err *e)

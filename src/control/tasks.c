@@ -76,8 +76,10 @@ bool job_move(struct control *c, struct entry *en, enum job_event what)
     if (job_state_ended(to))
         en->now.ended_ms = ev.t_ms;
     turn_save(c, en);
-    if (job_state_ended(to))
+    if (job_state_ended(to)) {
         turn_bury(c, en);
+        keep_wake(c);
+    }
     turn_close_soon(c, true);
     return true;
 }

@@ -3,8 +3,6 @@
 #include "journal/journal.h"
 #include "sys/failpoint.h"
 
-#define EVENTS_KEPT 100000u
-
 struct turn *turn_open(struct control *c)
 {
     if (!c->open) {
@@ -107,6 +105,22 @@ void turn_bury(struct control *c, struct entry *en)
 
 /* ---- decide ---- */
 
+const uint32_t control_pass_bound_us[] = {
+#define X(us) us,
+    CONTROL_PASS_BOUNDS_US(X)
+#undef X
+};
+
+static void count_pass(struct control_stats *s, uint64_t took_ns)
+{
+    size_t i = 0;
+    while (i < CONTROL_PASS_BOUNDS && took_ns > control_pass_bound_us[i] * UINT64_C(1000))
+        i++;
+    s->passes++;
+    s->pass_took[i]++;
+    s->pass_ns_sum += took_ns;
+}
+
 static void decide(struct control *c)
 {
     struct plan plan = { 0 };
@@ -114,9 +128,7 @@ static void decide(struct control *c)
     arena_reset(&c->arena);
     core_pass(c->core, now_ms, &c->arena, &plan);
     uint64_t took_ns = (uint64_t)(clock_mono_ns() - from_ns);
-    c->stats.passes++;
-    c->stats.pass_ns_last = took_ns;
-    c->stats.pass_ns_max = MAX(c->stats.pass_ns_max, took_ns);
+    count_pass(&c->stats, took_ns);
     write_journal(c, &(struct event){ .t_ms = now_ms, .kind = EVENT_PASS });
     for (size_t i = 0; i < plan.n; i++) {
         const struct action *a = &plan.action[i];
@@ -196,8 +208,6 @@ static void on_minute(void *ctx)
     struct control *c = ctx;
     if (core_totals(c->core).waiting > 0)
         turn_close_soon(c, true);
-    store_prune_events(turn_open(c)->batch, EVENTS_KEPT);
-    turn_close_soon(c, false);
 }
 
 void turn_init(struct control *c)

@@ -113,6 +113,11 @@ static void say_gpus(const struct request *r, const struct supply *s, struct exp
 static void say_room(struct core *c, const struct request *r, struct explanation *x)
 {
     struct supply s = count_supply(c, r);
+    struct err never;
+    if (place_check_possible(&c->cluster, r, &never) < 0) { /* it was taken when one was larger */
+        say(x, WHY_TOO_LARGE, "it fits on no machine here any more: %s", never.msg);
+        return;
+    }
     if (s.nodes_up == 0) {
         say(x, WHY_NO_NODE, "none of the machines that could run it is up");
         return;

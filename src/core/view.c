@@ -43,6 +43,16 @@ bool core_node(const struct core *c, node_id id, struct node_view *out)
     return true;
 }
 
+static enum reason why_waits(const struct core *c, const struct job *j)
+{
+    enum reason why = queue_why(&c->queue, &c->shapes, &c->shares, j->group);
+    const struct request *r = &c->shapes.at[j->shape].request;
+    for (uint32_t k = 0; why == WHY_ROOM && k < c->cluster.kinds; k++)
+        if (kind_allows(&c->cluster.kind[k], r))
+            return why;
+    return why == WHY_ROOM ? WHY_TOO_LARGE : why;
+}
+
 bool core_job(const struct core *c, job_id id, struct job_view *out)
 {
     uint32_t job = queue_find(&c->queue, id.v);
@@ -55,7 +65,7 @@ bool core_job(const struct core *c, job_id id, struct job_view *out)
         .priority = (enum priority)j->priority,
         .request = c->shapes.at[j->shape].request,
         .submit_ms = j->submit_ms,
-        .why = j->group != NONE       ? queue_why(&c->queue, &c->shapes, &c->shares, j->group)
+        .why = j->group != NONE       ? why_waits(c, j)
              : j->state == JOB_FROZEN ? WHY_FROZEN
                                       : WHY_HELD,
         .slots = j->held ? j->held->slot : NULL,

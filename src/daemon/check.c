@@ -29,6 +29,8 @@ int check_run(const struct config *c, const char *libexec)
                             .keeper_mode = c->keeper_mode,
                             .keeper_external = strcmp(c->keeper, "external") == 0,
                             .network = c->network,
+                            .logs_kept = c->logs_kept,
+                            .logs_max_bytes = c->keep_logs_bytes,
                             .simulated = c->simulate_gpus > 0,
                             .store_application = STORE_APPLICATION_ID,
                             .store_format = (uint32_t)migrations_n };

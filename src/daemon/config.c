@@ -1,6 +1,7 @@
 #include "daemon/config.h"
 
 #include <stdio.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/opts.h"
@@ -64,6 +65,12 @@ static const struct key {
     { "end_leftovers", KEY_BOOL, AT(end_leftovers), "no", "yes|no",
       "end processes on GPUs that belong to no living job", 0 },
     { "log_limit", KEY_SIZE, AT(log_bytes), "64Mi", "SIZE", "output kept of each replica", 0 },
+    { "keep_logs", KEY_DURATION, AT(keep_logs_ms), "30d", "TIME",
+      "output is removed so long after its job's end; 0: never", 0 },
+    { "keep_logs_total", KEY_SIZE, AT(keep_logs_bytes), "", "SIZE",
+      "all output together: the oldest goes first (a tenth of the file system)", 0 },
+    { "keep_jobs", KEY_DURATION, AT(keep_jobs_ms), "365d", "TIME",
+      "jobs are forgotten so long after their end, usage never; 0: never", 0 },
     { "scratch", KEY_SIZE, AT(scratch_bytes), "1Gi", "SIZE",
       "private disk space of a job that does not say", 0 },
     { "pids_max", KEY_NUMBER, AT(pids_max), "4096", "N", "processes of each replica", 1000000 },
@@ -87,7 +94,7 @@ static const char *const sections[] = { "tenants", "profiles", "admins", "policy
 
 struct given {
     const char *text[ARRAY_LEN(keys)];
-    const char *config, *keeper_mode;
+    const char *config, *keeper_mode, *logs_kept;
     bool help, version, print, check, json, list;
 };
 
@@ -151,7 +158,7 @@ static const char *flag_name(const struct key *k, char out[static 64])
 static struct opt *make_opts(struct arena *a, size_t *out_n)
 {
     size_t n = ARRAY_LEN(keys);
-    struct opt *o = arena_array(a, struct opt, n + 8);
+    struct opt *o = arena_array(a, struct opt, n + 9);
     for (size_t i = 0; i < n; i++) {
         char name[64];
         const char *help =
@@ -189,6 +196,11 @@ static struct opt *make_opts(struct arena *a, size_t *out_n)
                            .value = "MODE",
                            .offset = offsetof(struct given, keeper_mode),
                            .help = "with --check: how the keeper runs, as the daemon knows it" };
+    o[n++] = (struct opt){ .name = "logs-kept",
+                           .type = OPT_TEXT,
+                           .value = "BYTES",
+                           .offset = offsetof(struct given, logs_kept),
+                           .help = "with --check: how large logs are, as the daemon knows it" };
     o[n++] = (struct opt){ .name = "help",
                            .type = OPT_FLAG,
                            .help = "this list",
@@ -281,6 +293,19 @@ static void set_folders(struct config *c)
         c->socket = arena_printf(&c->arena, "%s/api.sock", c->run);
 }
 
+/* A tenth of where they lie. */
+static void set_logs_total(struct config *c)
+{
+    struct statvfs fs;
+    AUTO(free_p) char *path = xstrdup(c->state);
+    while (!c->keep_logs_bytes && *path) {
+        if (statvfs(path, &fs) == 0)
+            c->keep_logs_bytes = (uint64_t)fs.f_blocks * fs.f_frsize / 10;
+        char *slash = strrchr(path, '/'); /* it may not be there yet: what it will lie in */
+        *(slash ? slash : path) = '\0';
+    }
+}
+
 static int check_whole(const struct config *c, struct err *e)
 {
     if (!c->tls_cert != !c->tls_key)
@@ -306,6 +331,7 @@ int config_read(struct config *out, int argc, char *const *argv, struct err *e)
     out->json = g.json;
     out->list = g.list;
     out->keeper_mode = g.keeper_mode;
+    out->logs_kept = g.logs_kept;
     for (size_t i = 0; i < ARRAY_LEN(keys); i++)
         if (set_value(out, &keys[i], keys[i].dflt, e) < 0)
             return err_wrap(e, "%s", keys[i].name);
@@ -322,6 +348,7 @@ int config_read(struct config *out, int argc, char *const *argv, struct err *e)
             return err_wrap(e, "--%s", flag_name(&keys[i], name));
     }
     set_folders(out);
+    set_logs_total(out);
     return check_whole(out, e);
 }
 

@@ -26,6 +26,8 @@ struct config {
     bool end_leftovers, network;
     /* jobs */
     uint64_t log_bytes, scratch_bytes, pids_max, uid_min, uid_base;
+    int64_t keep_logs_ms, keep_jobs_ms;
+    uint64_t keep_logs_bytes;
     const char *on_stop;
     /* limits on people */
     uint64_t rate_per_s, rate_burst, connections_max, body_max_bytes;
@@ -38,6 +40,7 @@ struct config {
     bool help, version, print;
     bool check, json, list;  /* --check, and how it is told */
     const char *keeper_mode; /* for --check: what the daemon heard; NULL: no daemon asks */
+    const char *logs_kept;   /* for --check: bytes of logs, as the daemon knows them; or NULL */
 };
 
 /* Reads flags, environment and file.  *out is cleared with config_clear in any case. */

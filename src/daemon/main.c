@@ -1,6 +1,7 @@
 /* nightshiftd: puts the parts together, runs the loop, stops cleanly. */
 #include <errno.h>
 #include <libgen.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -16,6 +17,7 @@
 #define STOP_WAIT_MS 20000
 #define KEEPER_ARGS 64
 #define DOCTOR_ARGS 256
+#define LARGE_BYTES (128 << 10)
 
 struct daemon {
     struct config config;
@@ -179,7 +181,7 @@ static int open_control(struct daemon *d, struct err *e)
     bool single = geteuid() != 0 && strcmp(c->keeper, "external") != 0;
     char path[4096];
     snprintf(path, sizeof path, "%s/nightshift.db", c->state);
-    d->store = store_open(d->loop, path, e);
+    d->store = store_open(d->loop, path, d->log, e);
     if (!d->store || load_tokens(d, e) < 0)
         return -1;
     struct control_config cc = { .loop = d->loop,
@@ -191,7 +193,10 @@ static int open_control(struct daemon *d, struct err *e)
                                  .tenants = d->site.tenants,
                                  .uid_base = (uint32_t)c->uid_base,
                                  .uid_min = (uint32_t)c->uid_min,
-                                 .single_user = single };
+                                 .single_user = single,
+                                 .keep = { .logs_ms = c->keep_logs_ms,
+                                           .jobs_ms = c->keep_jobs_ms,
+                                           .logs_bytes = c->keep_logs_bytes } };
     snprintf(path, sizeof path, "%s/homes", c->state);
     cc.homes = path;
     d->control = control_new(&cc, e);
@@ -404,6 +409,9 @@ int main(int argc, char **argv)
     struct err e = { 0 };
     umask(022);
     signal(SIGPIPE, SIG_IGN);
+    /* Bodies and batches go back to the system when they are freed: left to itself the bound grows,
+     * and they end up below a hundred thousand small jobs. */
+    mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
     if (argc == 3 && strcmp(argv[1], "--docs") == 0) {
         if (docs_print(argv[2], &e) == 0)
             return 0;

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/parse.h"
 #include "doctor/checks.h"
 #include "doctor/look.h"
 #include "sys/file.h"
@@ -153,4 +154,42 @@ void check_store(const struct doctor_in *in, struct doctor_result *r)
         memset(header + n, 0, sizeof header - (size_t)n);
         check_header(in, header, r);
     }
+}
+
+/* ---- what is kept ---- */
+
+static uint64_t store_bytes(const struct doctor_in *in)
+{
+    static const char *const ends[] = { "", "-wal" };
+    uint64_t sum = 0;
+    for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+        char path[LOOK_PATH];
+        struct stat st;
+        look_path(in, path, "%s/nightshift.db%s", in->state, ends[i]);
+        if (stat(path, &st) == 0)
+            sum += (uint64_t)st.st_size;
+    }
+    return sum;
+}
+
+void check_kept(const struct doctor_in *in, struct doctor_result *r)
+{
+    const double mib = 1 << 20;
+    double store = (double)store_bytes(in) / mib, most = (double)in->logs_max_bytes / mib;
+    uint64_t logs = 0;
+    struct err e;
+    if (!in->logs_kept || parse_u64(str_of(in->logs_kept), UINT64_MAX, &logs, &e) < 0) {
+        say_skip(r, "the store has %.1f MiB; how much output is kept a running daemon knows",
+                 store);
+        return;
+    }
+    if ((double)logs / mib > most * 1.1) { /* it is above it for a while after many have ended */
+        say_bad(r, "output of jobs has %.1f MiB; keep_logs_total is %.1f MiB", (double)logs / mib,
+                most);
+        say_fix(r, "see the log of nightshiftd for what keeps it from removing some: "
+                   "journalctl -u nightshiftd | grep keep");
+        return;
+    }
+    say_good(r, "the store has %.1f MiB, output of jobs %.1f MiB of at most %.1f MiB", store,
+             (double)logs / mib, most);
 }

@@ -50,6 +50,8 @@ const struct doctor_check doctor_checks[] = {
       "logs, images, the store" },
     { "store", check_store, "the header of `nightshift.db`: whose it is, its format",
       "everything" },
+    { "kept", check_kept, "the sizes of the store and of jobs' output, and `keep_logs_total`",
+      "the disk, in the long run" },
     { "port", check_port, "who listens at the address of `listen`", "the web page, the API" },
     { "keeper", check_keeper, "who listens at `keeper.sock`, and its mode", "every job" },
     { "tls", check_tls, "certificate and key: there, private, a pair, not expired",

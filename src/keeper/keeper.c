@@ -225,8 +225,8 @@ static int recover(struct keeper *k, struct err *e)
     if (!d)
         return err_set(e, ERR_UNAVAILABLE, "cannot read '%s'", path);
     for (struct dirent *it; (it = readdir(d)) && !registry_full(&k->tasks);) {
-        struct task *t =
-            task_name_valid(str_of(it->d_name)) ? task_recover(&k->env, it->d_name) : NULL;
+        bool is_task = task_name_valid(str_of(it->d_name)) && !task_is_log(dirfd(d), it->d_name);
+        struct task *t = is_task ? task_recover(&k->env, it->d_name) : NULL;
         if (t)
             registry_add(&k->tasks, t);
     }

@@ -377,6 +377,18 @@ void task_resume(struct task *t)
 /* task.json goes first: without it there is no task. */
 static const char *const own_files[] = { "task.json", "result.json", "status", "notes" };
 
+bool task_is_log(int tasks_fd, const char *name)
+{
+    char path[LIFE_PATH_MAX];
+    for (size_t i = 0; i < ARRAY_LEN(own_files); i++) {
+        snprintf(path, sizeof path, "%s/%s", name, own_files[i]);
+        if (faccessat(tasks_fd, path, F_OK, 0) == 0)
+            return false;
+    }
+    snprintf(path, sizeof path, "%s/log.0", name);
+    return faccessat(tasks_fd, path, F_OK, 0) == 0;
+}
+
 void task_forget_files(struct env *env, const char *name, bool log_too)
 {
     char path[LIFE_PATH_MAX], dir[LIFE_PATH_MAX];

@@ -30,6 +30,9 @@ struct task *task_new(struct env *env, struct str line, const struct start *s);
  * is removed).  Living tasks are watched from here on, ended ones are told by task_tell. */
 struct task *task_recover(struct env *env, const char *name);
 
+/* Is only its log left?  Most are, and there may be a hundred thousand: a look is all they cost. */
+bool task_is_log(int tasks_fd, const char *name);
+
 struct task *task_free(struct task *t); /* NULL ok; returns NULL; its processes go on */
 
 const char *task_name(const struct task *t);

@@ -1,8 +1,12 @@
 #include "store/batch.h"
 
-#include "store/inside.h"
+#include <stdio.h>
+
+#include "store/kept.h"
+#include "store/read.h"
 
 #define FIRST_BYTES 512u
+#define TRIM_ROWS 2000 /* of each kind at a time: some milliseconds of the writer's */
 
 struct store_batch *store_batch_new(struct store *s)
 {
@@ -140,7 +144,7 @@ void store_set_job(struct store_batch *b, uint64_t id, const struct store_job_no
 
 void store_put_run(struct store_batch *b, const struct store_run *r)
 {
-    op(b, OP_PUT_RUN, 11);
+    op(b, OP_PUT_RUN, 10);
     put_u64(b, r->job);
     put_int(b, r->run);
     put_text(b, r->tenant);
@@ -151,7 +155,8 @@ void store_put_run(struct store_batch *b, const struct store_run *r)
     put_u64(b, r->cpu_milli);
     put_u64(b, r->mem_mib);
     put_int(b, r->started_ms);
-    put_int(b, r->ended_ms);
+    if (r->ended_ms)
+        store_end_run(b, r->job, r->run, r->ended_ms);
 }
 
 void store_end_run(struct store_batch *b, uint64_t job, uint32_t run, int64_t ended_ms)
@@ -200,14 +205,6 @@ uint64_t store_add_event(struct store_batch *b, int64_t t_ms, const char *kind, 
     return number;
 }
 
-void store_prune_events(struct store_batch *b, uint64_t keep_last)
-{
-    /* The last one stays: the numbers go on from it after a restart. */
-    uint64_t keep = keep_last ? keep_last : 1;
-    op(b, OP_PRUNE_EVENTS, 1);
-    put_u64(b, MIN(keep, (uint64_t)INT64_MAX));
-}
-
 void store_put_account(struct store_batch *b, const struct store_account *a)
 {
     op(b, OP_PUT_ACCOUNT, 6);
@@ -246,17 +243,60 @@ void store_put_answer(struct store_batch *b, struct str user, struct str key, in
     put_text(b, body);
 }
 
-void store_prune_answers(struct store_batch *b, int64_t before_ms)
-{
-    op(b, OP_PRUNE_ANSWERS, 1);
-    put_int(b, before_ms);
-}
-
 void store_set_meta(struct store_batch *b, const char *key, struct str value)
 {
     op(b, OP_SET_META, 2);
     put_text(b, str_of(key));
     put_text(b, value);
+}
+
+/* ---- what is let go ---- */
+
+void store_size_log(struct store_batch *b, uint64_t job, uint64_t bytes)
+{
+    op(b, OP_SIZE_LOG, 2);
+    put_u64(b, job);
+    put_u64(b, MIN(bytes, (uint64_t)INT64_MAX));
+}
+
+void store_remove_log(struct store_batch *b, uint64_t job, int64_t t_ms, enum store_log_why why)
+{
+    op(b, OP_REMOVE_LOG, 3);
+    put_u64(b, job);
+    put_int(b, t_ms);
+    put_int(b, why);
+}
+
+void store_remove_job(struct store_batch *b, uint64_t job)
+{
+    op(b, OP_REMOVE_JOB, 1);
+    put_u64(b, job);
+}
+
+void store_usage_whole_days(struct store_batch *b, int64_t before_ms)
+{
+    char text[32];
+    int n = snprintf(text, sizeof text, "%lld", (long long)before_ms);
+    op(b, OP_WHOLE_DAYS, 1);
+    put_text(b, (struct str){ text, (size_t)n });
+}
+
+static void trim_op(struct store_batch *b, enum store_op kind, int64_t bound)
+{
+    op(b, kind, 2);
+    put_int(b, bound);
+    put_int(b, TRIM_ROWS);
+}
+
+void store_trim(struct store_batch *b, const struct store_trim *t)
+{
+    /* The last event stays: the numbers go on from it after a restart. */
+    uint64_t keep = MAX(t->keep_events, UINT64_C(1));
+    trim_op(b, OP_PRUNE_EVENTS, (int64_t)MIN(keep, (uint64_t)INT64_MAX));
+    trim_op(b, OP_PRUNE_ANSWERS, t->answers_before_ms);
+    trim_op(b, OP_PRUNE_CARRIED, t->whole_days_before_ms / DAY_MS);
+    op(b, OP_PRUNE_JOURNAL, 1);
+    put_int(b, TRIM_ROWS);
 }
 
 /* ---- reading it back ---- */

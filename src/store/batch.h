@@ -16,9 +16,10 @@
     X(ADD_JOB, ST_ADD_JOB, ST_ADD_SPEC)                                                            \
     X(SET_JOB, ST_SET_JOB)                                                                         \
     X(PUT_RUN, ST_PUT_RUN)                                                                         \
-    X(END_RUN, ST_END_RUN)                                                                         \
+    X(END_RUN, ST_CARRY_RUN, ST_SUM_RUN, ST_END_RUN)                                               \
     X(ADD_JOURNAL, ST_ADD_JOURNAL)                                                                 \
-    X(NEW_SEGMENT, ST_ADD_SEGMENT, ST_PRUNE_SEGMENTS, ST_PRUNE_JOURNAL)                            \
+    X(NEW_SEGMENT, ST_ADD_SEGMENT, ST_PRUNE_SEGMENTS)                                              \
+    X(PRUNE_JOURNAL, ST_PRUNE_JOURNAL)                                                             \
     X(ADD_EVENT, ST_ADD_EVENT)                                                                     \
     X(PRUNE_EVENTS, ST_PRUNE_EVENTS)                                                               \
     X(PUT_ACCOUNT, ST_PUT_ACCOUNT)                                                                 \
@@ -26,7 +27,12 @@
     X(DELETE_TOKEN, ST_DELETE_TOKEN)                                                               \
     X(PUT_ANSWER, ST_PUT_ANSWER)                                                                   \
     X(PRUNE_ANSWERS, ST_PRUNE_ANSWERS)                                                             \
-    X(SET_META, ST_SET_META)
+    X(SET_META, ST_SET_META)                                                                       \
+    X(WHOLE_DAYS, ST_WHOLE_DAYS)                                                                   \
+    X(SIZE_LOG, ST_SIZE_LOG)                                                                       \
+    X(REMOVE_LOG, ST_REMOVE_LOG)                                                                   \
+    X(REMOVE_JOB, ST_REMOVE_JOB)                                                                   \
+    X(PRUNE_CARRIED, ST_PRUNE_CARRIED)
 enum store_op {
 #define X(id, ...) OP_##id,
     STORE_OPS(X)

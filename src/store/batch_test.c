@@ -1,5 +1,6 @@
 #include "store/batch.h"
 
+#include "store/kept.h"
 #include "tests/lib/storing.h"
 
 static void operations_come_back_as_they_were_recorded(void)
@@ -44,21 +45,35 @@ static void every_operation_has_as_many_fields_as_its_statement_asks_for(void)
     store_add_journal(b, 1, STR("x"));
     store_new_segment(b, 1, 1);
     store_add_event(b, 1, "job", STR("a"), 1, STR("{}"));
-    store_prune_events(b, 0);
     store_put_account(b, &account);
     store_put_token(b, &token);
     store_delete_token(b, token.hash);
     store_put_answer(b, STR("ana"), STR("k"), 1, STR("{}"));
-    store_prune_answers(b, 0);
     store_set_meta(b, "k", STR("v"));
-    static const size_t want[OP_COUNT] = { 24, 14, 11, 3, 2, 2, 6, 1, 6, 6, 1, 4, 1, 2 };
+    store_size_log(b, 1, 5);
+    store_remove_log(b, 1, 5, LOG_AGE);
+    store_trim(b, &(struct store_trim){ .keep_events = 1 });
+    store_remove_job(b, 1);
+    store_usage_whole_days(b, 1);
+    static const size_t want[OP_COUNT] = {
+        [OP_ADD_JOB] = 24,      [OP_SET_JOB] = 14,      [OP_PUT_RUN] = 10,
+        [OP_END_RUN] = 3,       [OP_ADD_JOURNAL] = 2,   [OP_NEW_SEGMENT] = 2,
+        [OP_PRUNE_JOURNAL] = 1, [OP_ADD_EVENT] = 6,     [OP_PRUNE_EVENTS] = 2,
+        [OP_PUT_ACCOUNT] = 6,   [OP_PUT_TOKEN] = 6,     [OP_DELETE_TOKEN] = 1,
+        [OP_PUT_ANSWER] = 4,    [OP_PRUNE_ANSWERS] = 2, [OP_SET_META] = 2,
+        [OP_SIZE_LOG] = 2,      [OP_WHOLE_DAYS] = 1,    [OP_REMOVE_LOG] = 3,
+        [OP_REMOVE_JOB] = 1,    [OP_PRUNE_CARRIED] = 2,
+    };
     struct batch_cursor c = { b->p, b->p + b->n };
     struct field f[OP_FIELDS_MAX];
     enum store_op op;
     size_t n, seen = 0;
-    for (; batch_next(&c, &op, f, &n); seen++)
-        CHECK(op == (enum store_op)seen && n == want[op] && n <= OP_FIELDS_MAX);
-    CHECK(seen == OP_COUNT && b->rows == OP_COUNT);
+    uint64_t kinds = 0;
+    for (; batch_next(&c, &op, f, &n); seen++) {
+        CHECK(n == want[op] && n <= OP_FIELDS_MAX);
+        kinds |= UINT64_C(1) << op;
+    }
+    CHECK(seen == OP_COUNT && b->rows == OP_COUNT && kinds == (UINT64_C(1) << OP_COUNT) - 1);
     storing_commit(&t, b); /* a field too few would be NULL, which no column takes */
 }
 

@@ -56,7 +56,7 @@ static void child_main(const char *path, int report, const char *fail_at, int in
     struct child c = { .loop = loop_new(), .report = report };
     if (fail_at)
         setenv("NIGHTSHIFT_FAILPOINT", fail_at, 1);
-    c.store = store_open(c.loop, path, &e);
+    c.store = store_open(c.loop, path, NULL, &e);
     if (!c.store)
         _exit(2);
     c.next = store_last_job(c.store) + 1;
@@ -115,6 +115,7 @@ static int next_line(void *ctx, int64_t t_ms, struct str line, struct err *e)
 }
 
 struct ids {
+    struct storing *t;
     uint64_t last;
     bool ok;
 };
@@ -122,9 +123,12 @@ struct ids {
 static int next_job(void *ctx, const struct store_job *j, struct err *e)
 {
     struct ids *x = ctx;
-    (void)e;
-    x->ok &= j->fixed.id == x->last + 1 && j->fixed.spec.n > 0;
+    struct store_job whole;
+    x->ok &= j->fixed.id == x->last + 1;
     x->last = j->fixed.id;
+    if (store_job_get(x->t->store, &storing_all, x->last, &x->t->arena, &whole, e) < 0)
+        return -1;
+    x->ok &= whole.fixed.spec.n > 0;
     return 0;
 }
 
@@ -133,7 +137,7 @@ static uint64_t check_whole(struct storing *t, uint64_t seed)
 {
     struct err e = { 0 };
     struct walk w = { .ok = true };
-    struct ids jobs = { .ok = true };
+    struct ids jobs = { .t = t, .ok = true };
     struct store_events ev;
     uint64_t n[JOB_STATE_COUNT], number = 0;
     CHECK_AT(seed, store_journal(t->store, next_line, &w, &e) == 0 && w.ok && w.line == 0);

@@ -6,6 +6,7 @@
 #include "core/job.h"
 #include "core/types.h"
 #include "store/db.h"
+#include "sys/clock.h"
 
 /* The numbers lie in files: another order of the enums needs a migration. */
 _Static_assert(JOB_HELD == 0 && JOB_STOPPING == 8 && JOB_SUCCEEDED == 9 && JOB_CANCELLED == 11,
@@ -18,10 +19,18 @@ static const char tables[] =
 static const char counts[] =
 #include "0002-counts.sql.inc"
     ;
+static const char usage[] =
+#include "0003-usage.sql.inc"
+    ;
+static const char kept[] =
+#include "0004-kept.sql.inc"
+    ;
 
 const struct migration migrations[] = {
     { 1, "tables", tables },
     { 2, "counts", counts },
+    { 3, "usage", usage },
+    { 4, "kept", kept },
 };
 const size_t migrations_n = ARRAY_LEN(migrations);
 
@@ -81,13 +90,51 @@ static int step_run(sqlite3 *db, const char *path, const struct migration *m, st
     return err_wrap(e, "bringing the store to format %d (%s)", m->number, m->name);
 }
 
-int migrate_up(sqlite3 *db, const char *path, struct err *e)
+/* ---- steps that take long ---- */
+
+#define TELL_NS INT64_C(1000000000)
+#define OPS_BETWEEN_LOOKS 200000 /* of SQLite's machine: some milliseconds */
+
+struct telling {
+    struct log *log;
+    const struct migration *step;
+    int64_t from_ns, told_ns;
+};
+
+static void tell(const struct telling *t, const char *event, int64_t now_ns)
+{
+    log_event(t->log, LOG_INFO_, event, "format=%d name=%s seconds=%.1f", t->step->number,
+              t->step->name, (double)(now_ns - t->from_ns) / 1e9);
+}
+
+static int on_progress(void *ctx)
+{
+    struct telling *t = ctx;
+    int64_t now_ns = clock_mono_ns();
+    if (now_ns - t->told_ns >= TELL_NS) {
+        t->told_ns = now_ns;
+        tell(t, "store.upgrading", now_ns);
+    }
+    return 0;
+}
+
+int migrate_up(sqlite3 *db, const char *path, struct log *log, struct err *e)
 {
     int64_t version;
+    struct telling t = { .log = log };
+    int rc = 0;
     if (db_number(db, path, "PRAGMA user_version", &version, e) < 0)
         return -1;
-    for (size_t i = (size_t)version; i < migrations_n; i++)
-        if (step_run(db, path, &migrations[i], e) < 0)
-            return -1;
-    return 0;
+    bool upgrade = version > 0;
+    if (log && upgrade)
+        sqlite3_progress_handler(db, OPS_BETWEEN_LOOKS, on_progress, &t);
+    for (size_t i = (size_t)version; i < migrations_n && rc == 0; i++) {
+        t.step = &migrations[i];
+        t.from_ns = t.told_ns = clock_mono_ns();
+        rc = step_run(db, path, t.step, e);
+        if (rc == 0 && log && upgrade)
+            tell(&t, "store.upgraded", clock_mono_ns());
+    }
+    sqlite3_progress_handler(db, 0, NULL, NULL);
+    return rc;
 }

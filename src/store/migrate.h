@@ -10,6 +10,7 @@
 #include <sqlite3.h>
 
 #include "base/err.h"
+#include "sys/log.h"
 
 #define STORE_APPLICATION_ID 0x4e534854 /* "NSHT" */
 
@@ -22,6 +23,7 @@ extern const size_t migrations_n;
 
 /* Is it ours, or empty, and not from a newer version?  Changes nothing. */
 int migrate_check(sqlite3 *db, const char *path, struct err *e) MUST_USE;
-int migrate_up(sqlite3 *db, const char *path, struct err *e) MUST_USE;
+/* A step that takes long says so, every second.  log: may be NULL. */
+int migrate_up(sqlite3 *db, const char *path, struct log *log, struct err *e) MUST_USE;
 
 #endif

@@ -75,7 +75,7 @@ static void a_step_that_fails_leaves_the_store_as_it_was(void)
     make_version_1(&t);
     sql(&t, "CREATE TRIGGER job_moved AFTER UPDATE ON job BEGIN SELECT 1; END"); /* in the way */
     struct err e = { 0 };
-    CHECK(store_open(t.loop, t.path, &e) == NULL);
+    CHECK(store_open(t.loop, t.path, NULL, &e) == NULL);
     CHECK(strstr(e.msg, "to format 2 (counts)") && strstr(e.msg, "job_moved"));
     sql(&t, "DROP TRIGGER job_moved"); /* and nothing else of step 2 is in the way now */
     storing_open(&t);
@@ -89,7 +89,7 @@ static void expect_refused_unchanged(struct storing *t, enum err_code code, stru
     struct err read;
     CHECK(file_read(t->path, 1 << 20, &before, &read) == 0);
     *e = (struct err){ 0 };
-    CHECK(store_open(t->loop, t->path, e) == NULL);
+    CHECK(store_open(t->loop, t->path, NULL, e) == NULL);
     CHECK_INT(e->code, code);
     CHECK(strstr(e->msg, t->path) && e->hint[0]);
     CHECK(file_read(t->path, 1 << 20, &after, &read) == 0);

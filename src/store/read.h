@@ -10,6 +10,7 @@
 #include "store/inside.h"
 
 #define PAGE_MAX 1000u
+#define DAY_MS INT64_C(86400000) /* as in the statements */
 
 void snapshot_end_p(struct store **s);
 /* AUTO(snapshot_end_p) struct store *held = snapshot_begin(s); they nest. */
@@ -28,6 +29,9 @@ uint32_t row_u32(sqlite3_stmt *q, int column);
 
 /* The one number of a statement without parameters. */
 int read_number(struct store *s, enum stmt id, uint64_t *out, struct err *e) MUST_USE;
+
+/* Before this, usage is counted in whole days: the runs are gone. */
+int read_whole_days(struct store *s, int64_t *out_ms, struct err *e) MUST_USE;
 
 bool scope_sees(const struct store_scope *who, struct str tenant);
 

@@ -4,13 +4,10 @@
 #include "store/read.h"
 
 #define PIECE_MIN 32u
-#define MANY 5000u /* ended jobs that are too many to put in order */
+#define MANY 5000u   /* ended jobs that are too many to put in order, of all ranges together */
+#define MANY_MIN 64u /* of one range */
 
 _Static_assert(JOB_STATE_COUNT <= 32, "a filter has a bit for each state");
-
-enum {
-    COLUMN_SPEC = 23 /* after JOB_COLUMNS */
-};
 
 static int job_of_row(sqlite3_stmt *q, struct arena *a, struct store_job *out, struct err *e)
 {
@@ -143,7 +140,7 @@ static int few_ended(struct picking *p, const struct range *r, struct err *e)
     AUTO(row_end_p) sqlite3_stmt *q = row_query(p->s, ST_MANY_ENDED);
     row_bind_text(q, 1, r->tenant);
     sqlite3_bind_int64(q, 2, p->f->ended_after_ms);
-    sqlite3_bind_int64(q, 3, MANY);
+    row_bind_u64(q, 3, MAX(MANY / p->ranges, (size_t)MANY_MIN));
     int got = row_next(p->s, q, e);
     return got < 0 ? -1 : !got;
 }
@@ -173,9 +170,9 @@ static int find_ranges(struct picking *p, const struct store_scope *who, struct 
         *r = (struct range){ .tenant = row_text(q, 0, a),
                              .state = (enum job_state)row_u64(q, 1),
                              .before = p->f->before ? p->f->before : INT64_MAX };
-        if (choose_index(p, r, e) < 0)
-            return -1;
     }
+    for (size_t i = 0; got == 0 && i < p->ranges; i++)
+        got = choose_index(p, &p->range[i], e);
     return got;
 }
 
@@ -260,7 +257,6 @@ int store_living_jobs(struct store *s, store_job_fn *fn, void *ctx, struct err *
         struct store_job j;
         if (job_of_row(q, NULL, &j, e) < 0)
             return -1;
-        j.fixed.spec = row_text(q, COLUMN_SPEC, NULL);
         if (fn(ctx, &j, e) < 0)
             return -1;
     }

@@ -223,14 +223,17 @@ static int see(void *ctx, const struct store_job *j, struct err *e)
     struct store_job again;
     char spec[32];
     snprintf(spec, sizeof spec, "{\"n\":%llu}", (unsigned long long)j->fixed.id);
-    s->ok &= str_is(j->fixed.spec, spec) && !job_state_ended(j->now.state);
+    s->ok &= !job_state_ended(j->now.state);
     s->sum += j->fixed.id;
     s->n++;
     arena_reset(&s->t->arena);
-    return store_job_get(s->t->store, &storing_all, j->fixed.id, &s->t->arena, &again, e);
+    if (store_job_get(s->t->store, &storing_all, j->fixed.id, &s->t->arena, &again, e) < 0)
+        return -1;
+    s->ok &= str_is(again.fixed.spec, spec);
+    return 0;
 }
 
-static void those_that_live_come_with_their_specs_in_order(void)
+static void those_that_live_come_in_order(void)
 {
     AUTO(storing_end) struct storing t;
     storing_begin(&t);
@@ -281,8 +284,7 @@ static const struct test tests[] = {
     { "pages follow one another without hole or double", pages_follow_one_another },
     { "many that ended since are listed too", many_that_ended_since_are_listed_too },
     { "a job of another tenant does not exist", a_job_of_another_tenant_does_not_exist },
-    { "those that live come with their specs, in order",
-      those_that_live_come_with_their_specs_in_order },
+    { "those that live come in order", those_that_live_come_in_order },
     { "a state nobody knows is an error and no crash",
       a_state_nobody_knows_is_an_error_and_no_crash },
 };

@@ -1,6 +1,7 @@
 #include "store/read.h"
 
 #include "base/buf.h"
+#include "store/kept.h"
 #include "tests/lib/storing.h"
 
 /* ---- the journal ---- */
@@ -159,17 +160,17 @@ static void pruned_events_never_lend_their_numbers(void)
     struct store_batch *b = store_batch_new(t.store);
     for (int i = 0; i < 10; i++)
         store_add_event(b, 1, "job", STR("a"), 1, STR("{}"));
-    store_prune_events(b, 3);
+    store_trim(b, &(struct store_trim){ .keep_events = 3 });
     storing_commit(&t, b);
     CHECK_STR(events(&t, &storing_all, 0, 0), "8 9 10 ");
     b = store_batch_new(t.store);
-    store_prune_events(b, 0); /* one is kept even so */
+    store_trim(b, &(struct store_trim){ 0 }); /* one is kept even so */
     storing_commit(&t, b);
     CHECK_STR(events(&t, &storing_all, 0, 0), "10 ");
     storing_reopen(&t);
     b = store_batch_new(t.store);
     CHECK(store_add_event(b, 1, "job", STR("a"), 1, STR("{}")) == 11);
-    store_prune_events(b, UINT64_MAX);
+    store_trim(b, &(struct store_trim){ .keep_events = UINT64_MAX });
     storing_commit(&t, b);
     CHECK_STR(events(&t, &storing_all, 0, 0), "10 11 ");
 }
@@ -244,7 +245,7 @@ static void an_answer_stays_the_first(void)
     CHECK(store_answer(t.store, STR("ana"), STR("k2"), &t.arena, &got, &e) < 0);
     CHECK(e.code == ERR_NOT_FOUND && str_is(got, "{\"id\":1}"));
     b = store_batch_new(t.store);
-    store_prune_answers(b, 300);
+    store_trim(b, &(struct store_trim){ .keep_events = 9, .answers_before_ms = 300 });
     storing_commit(&t, b);
     CHECK(store_answer(t.store, STR("ana"), STR("k1"), &t.arena, &got, &e) < 0);
     CHECK(store_answer(t.store, STR("ben"), STR("k1"), &t.arena, &got, &e) == 0);

@@ -1,5 +1,8 @@
 #include "store/store.h"
 
+#include <stdio.h>
+#include <sys/stat.h>
+
 #include "store/inside.h"
 #include "store/migrate.h"
 #include "store/read.h"
@@ -53,22 +56,22 @@ static int open_reader(struct store *s, struct err *e)
     return statements_prepare(&s->st, s->db, STMT_R, s->path, e);
 }
 
-static int open_writer(struct store *s, struct err *e)
+static int open_writer(struct store *s, struct log *log, struct err *e)
 {
     AUTO(db_close_p) sqlite3 *db = db_open(s->path, e);
     if (!db || migrate_check(db, s->path, e) < 0 || db_make_writer(db, s->path, e) < 0 ||
-        migrate_up(db, s->path, e) < 0)
+        migrate_up(db, s->path, log, e) < 0)
         return -1;
     s->writer = writer_new(TAKE(db), s->path, e);
     return s->writer ? 0 : -1;
 }
 
-struct store *store_open(struct loop *l, const char *path, struct err *e)
+struct store *store_open(struct loop *l, const char *path, struct log *log, struct err *e)
 {
     AUTO(store_close_p) struct store *s = xcalloc(1, sizeof *s);
     s->path = xstrdup(path);
     s->lock = db_claim(path, e);
-    if (s->lock < 0 || open_writer(s, e) < 0 || open_reader(s, e) < 0 ||
+    if (s->lock < 0 || open_writer(s, log, e) < 0 || open_reader(s, e) < 0 ||
         read_number(s, ST_LAST_JOB, &s->last_job, e) < 0 ||
         read_number(s, ST_LAST_EVENT, &s->last_event, e) < 0 ||
         read_number(s, ST_JOURNAL_LINES, &s->journal_lines, e) < 0)
@@ -147,6 +150,20 @@ bool store_failing(const struct store *s, struct err *out)
 void store_stats(const struct store *s, struct store_stats *out)
 {
     *out = s->stats;
+}
+
+uint64_t store_bytes(const struct store *s)
+{
+    static const char *const ends[] = { "", "-wal" };
+    uint64_t sum = 0;
+    for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+        char path[4096 + 8];
+        struct stat st;
+        snprintf(path, sizeof path, "%s%s", s->path, ends[i]);
+        if (stat(path, &st) == 0)
+            sum += (uint64_t)st.st_size;
+    }
+    return sum;
 }
 
 /* ---- what is known without asking the file ---- */

@@ -15,14 +15,16 @@
 #include "base/err.h"
 #include "core/job.h"
 #include "core/types.h"
+#include "sys/log.h"
 #include "sys/loop.h"
 
 struct store;
 struct store_batch;
 
 /* Makes or upgrades the file.  A store that a newer version wrote is refused, by both versions'
- * names; one that another process has open is refused too. */
-struct store *store_open(struct loop *l, const char *path, struct err *e);
+ * names; one that another process has open is refused too.  An upgrade is told to `log`, or to
+ * nobody when that is NULL. */
+struct store *store_open(struct loop *l, const char *path, struct log *log, struct err *e);
 /* Commits what waits, for at most 5 s when the disk refuses (none after a store_flush that failed);
  * what could not be written is gone and its callbacks never run.  Not from a callback. */
 struct store *store_close(struct store *s); /* NULL ok; returns NULL */
@@ -48,6 +50,7 @@ struct store_stats {
     uint64_t refused;                     /* times the disk did not take a transaction */
 };
 void store_stats(const struct store *s, struct store_stats *out);
+uint64_t store_bytes(const struct store *s); /* on the disk, with its log */
 
 /* What of a job never changes. */
 struct store_job_fixed {
@@ -91,21 +94,20 @@ struct store_run {
     uint64_t gpu_milli, cpu_milli, mem_mib; /* held, of all replicas */
     int64_t started_ms, ended_ms;           /* ended 0: it holds them still */
 };
-void store_put_run(struct store_batch *b,
-                   const struct store_run *r); /* adds or replaces (job, run) */
+/* Adds (job, run), or replaces it while it goes on: one that has ended stays as it is. */
+void store_put_run(struct store_batch *b, const struct store_run *r);
 
 void store_end_run(struct store_batch *b, uint64_t job, uint32_t run, int64_t ended_ms);
 
 /* The journal of the core, in segments: each begins with the events that make the state anew. */
 void store_add_journal(struct store_batch *b, int64_t t_ms, struct str line);
-void store_new_segment(struct store_batch *b, int64_t t_ms,
-                       uint32_t keep); /* keeps that many old ones */
+/* Keeps that many old ones; the lines of the others go with store_trim (kept.h). */
+void store_new_segment(struct store_batch *b, int64_t t_ms, uint32_t keep);
 
 /* Public events, numbered without gaps: what /v1/events sends.  Returns the number.  A batch that is
  * thrown away gives its numbers back, so throw away the one that took numbers last. */
 uint64_t store_add_event(struct store_batch *b, int64_t t_ms, const char *kind, struct str tenant,
                          uint64_t job, struct str body);
-void store_prune_events(struct store_batch *b, uint64_t keep_last); /* at least one is kept */
 
 struct store_account {
     struct str name, home;
@@ -128,7 +130,6 @@ void store_delete_token(struct store_batch *b, const uint8_t hash[static 32]);
  * one put stays. */
 void store_put_answer(struct store_batch *b, struct str user, struct str key, int64_t t_ms,
                       struct str body);
-void store_prune_answers(struct store_batch *b, int64_t before_ms);
 
 void store_set_meta(struct store_batch *b, const char *key, struct str value);
 
@@ -169,8 +170,8 @@ int store_jobs_list(struct store *s, const struct store_scope *who, const struct
 int store_jobs_count(struct store *s, const struct store_scope *who, uint64_t out[JOB_STATE_COUNT],
                      struct err *e) MUST_USE;
 
-/* Every job that has not ended, in order of ids, with its spec; for start-up.  The row lives for
- * the call. */
+/* Every job that has not ended, in order of ids, without its spec; for start-up.  The row lives
+ * for the call. */
 typedef int store_job_fn(void *ctx, const struct store_job *j, struct err *e);
 int store_living_jobs(struct store *s, store_job_fn *fn, void *ctx, struct err *e) MUST_USE;
 
@@ -209,6 +210,7 @@ struct store_usages {
     struct store_usage *v; /* one each tenant, user, model; ordered */
     size_t n;
 };
+/* A run is of a span that it begins in, or that begins while it runs. */
 struct store_span {
     int64_t from_ms, to_ms;
     int64_t now_ms; /* where a run that goes on is cut */

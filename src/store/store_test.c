@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 
 #include "base/buf.h"
+#include "store/kept.h"
 #include "sys/file.h"
 #include "tests/lib/storing.h"
 
@@ -217,7 +218,7 @@ static void a_thrown_away_batch_leaves_nothing(void)
 static enum err_code refused(struct storing *t, const char *path, struct err *e)
 {
     *e = (struct err){ 0 };
-    struct store *s = store_open(t->loop, path, e);
+    struct store *s = store_open(t->loop, path, NULL, e);
     CHECK(s == NULL);
     return e->code;
 }
@@ -232,7 +233,7 @@ static void one_process_has_it_at_a_time(void)
     pid_t pid = fork();
     if (pid == 0) {
         struct err e;
-        struct store *s = store_open(t.loop, t.path, &e);
+        struct store *s = store_open(t.loop, t.path, NULL, &e);
         bool told = s && write(up[1], "x", 1) == 1 && read(down[0], &c, 1) == 1;
         store_close(s);
         _exit(told ? 0 : 1);
@@ -339,6 +340,7 @@ static void the_file_stays_small_while_it_is_written(void)
         for (int i = 0; i < 1000; i++)
             store_add_journal(b, i, (struct str){ line, sizeof line });
         store_new_segment(b, round, 0);
+        store_trim(b, &(struct store_trim){ .keep_events = 1 });
         storing_commit(&t, b);
         CHECK(stat(wal, &st) == 0 && st.st_size < 40 << 20);
     }

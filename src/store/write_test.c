@@ -147,7 +147,7 @@ static int on_a_small_disk(struct storing *t)
     struct err e = { 0 };
     struct told told = { .in_order = true };
     static struct numbered x[BATCHES];
-    t->store = store_open(t->loop, t->path, &e);
+    t->store = store_open(t->loop, t->path, NULL, &e);
     EXPECT(t->store);
     for (int i = 0; i < BATCHES; i++) {
         x[i] = (struct numbered){ &told, i + 1 };
@@ -160,13 +160,14 @@ static int on_a_small_disk(struct storing *t)
     EXPECT(store_flush(t->store, STORING_WAIT_MS, &e) == 0 && !store_failing(t->store, NULL));
     EXPECT(told.in_order && told.last == BATCHES);
     t->store = store_close(t->store);
-    t->store = store_open(t->loop, t->path, &e);
+    t->store = store_open(t->loop, t->path, NULL, &e);
     uint64_t n[JOB_STATE_COUNT];
     EXPECT(t->store && store_jobs_count(t->store, &storing_all, n, &e) == 0);
     EXPECT(n[JOB_QUEUED] == BATCHES);
     t->store = store_close(t->store);
     EXPECT(mount("none", t->dir, "tmpfs", MS_REMOUNT | MS_RDONLY, "size=64m") == 0);
-    EXPECT(!store_open(t->loop, t->path, &e) && e.code == ERR_DENIED && strstr(e.msg, t->path));
+    EXPECT(!store_open(t->loop, t->path, NULL, &e) && e.code == ERR_DENIED &&
+           strstr(e.msg, t->path));
     return 0;
 }
 

@@ -32,7 +32,7 @@ static inline void storing_begin(struct storing *t)
 static inline void storing_open(struct storing *t)
 {
     struct err e = { 0 };
-    t->store = store_open(t->loop, t->path, &e);
+    t->store = store_open(t->loop, t->path, NULL, &e);
     CHECK_STR(e.msg, "");
     CHECK(t->store != NULL);
 }

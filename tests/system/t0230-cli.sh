@@ -73,6 +73,14 @@ test_expect 'ps -a goes through all pages' '
     [ "$(nightshift ps -a --no-headers | wc -l)" -gt 10 ] &&
     [ "$(nightshift ps -a --limit 3 -o name | wc -l)" = 3 ]'
 
+test_expect 'ps of a long queue is cut and says so, but shows all that runs; its ids are complete' '
+    old=$(nightshift run -d --name oldest sleep 100) && nightshift run -d --array 0-1009 --name stuck9 -g 1 true >/dev/null &&
+    nightshift ps >out 2>err && [ "$(wc -l <out)" = 502 ] && grep "^ *$old .*running" out &&
+    grep "the newest 500, and all that runs; others with --state" err && nightshift ps -n stuck9 -o name >out 2>err &&
+    [ "$(wc -l <out)" = 1010 ] && ! [ -s err ] && nightshift ps -s queued >out 2>err && [ "$(wc -l <out)" = 501 ] &&
+    grep "the newest 500; others" err && nightshift ps --limit 1005 >out 2>err && [ "$(wc -l <out)" = 1006 ] &&
+    ! [ -s err ] && nightshift cancel "$old" && nightshift cancel --name stuck9 --yes >/dev/null'
+
 test_expect 'ps filters' '
     [ "$(nightshift ps -a -s cancelled --no-headers | grep -vc cancelled)" = 0 ] &&
     [ -z "$(nightshift ps -a --user nobody --no-headers)" ] && [ -n "$(nightshift ps -a --mine --no-headers)" ]'
