@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/parse.h"
+#include "keeper/rootfs.h"
 #include "keeper/scratch_kind.h"
 #include "keeper/scratch_trash.h"
 #include "sys/clock.h"
@@ -19,6 +20,7 @@
 #define IDLE_NS (INT64_C(60) * 1000000000)
 #define IDLE_LOOK_MS 20000
 #define IDLE_BYTES (UINT64_C(16) << 20) /* on disk; a fresh one of 1 GiB has 2 MiB */
+#define IDLE_FILES 64                   /* so many are deleted at once; ext4 itself has a dozen */
 
 struct place {
     uint64_t number, mib; /* mib 0: adopted, its size is not known */
@@ -224,13 +226,18 @@ static bool is_empty(const char *path)
     return empty;
 }
 
-/* The folders go with all their user set on them; a place with anything left in it is not kept. */
+/* The folders go with all their user set on them and the little that is left in them; a place with
+ * more in it is not kept. */
 static bool make_empty(const char *path)
 {
+    struct statvfs v;
+    struct err e;
+    if (statvfs(path, &v) < 0 || v.f_files - v.f_ffree > IDLE_FILES)
+        return false;
     for (size_t i = 0; i < ARRAY_LEN(own_folders); i++) {
         char sub[SCRATCH_PATH_MAX + 16];
         snprintf(sub, sizeof sub, "%s/%s", path, own_folders[i]);
-        if (rmdir(sub) < 0 && errno != ENOENT)
+        if (tree_remove(sub, &e) < 0)
             return false;
     }
     return is_empty(path);

@@ -10,7 +10,7 @@
  * must refuse the ioctls FS_IOC_FSSETXATTR and FS_IOC_SETFLAGS.
  *
  * Making and ending a file system costs more than the rest of a short task.  One that comes back
- * empty and small is kept a while for the next task; nothing of the one before is in it.
+ * with little in it is emptied and kept a while for the next task.
  *
  * All state is in the file system and with the tasks: who holds a place notes its path, adopts it
  * after a restart, and scratch_sweep removes what nobody adopted.

@@ -258,7 +258,15 @@ static void an_empty_one_is_used_again_and_shows_nothing(void)
     CHECK(stat(sub, &st) == 0 && st.st_uid == 1000 && (st.st_mode & 07777) == 01777);
     put_file(second, "tmp/left");
     CHECK(scratch_give_back(w.s, second, &e) == 0);
-    CHECK(access(second, F_OK) < 0); /* something was left in it */
+    CHECK(access(second, F_OK) == 0 && access(sub, F_OK) < 0); /* a little is deleted */
+    CHECK(scratch_take(w.s, &(struct scratch_want){ 64, 1000, 1000 }, second, &e) == 0);
+    for (int i = 0; i < 100; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "tmp/left%d", i);
+        put_file(second, name);
+    }
+    CHECK(scratch_give_back(w.s, second, &e) == 0);
+    CHECK(access(second, F_OK) < 0); /* too many for that */
     world_close(&w);
 }
 
