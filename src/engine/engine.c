@@ -86,20 +86,24 @@ int engine_check(const struct engine *en, const struct spec *s, struct err *e)
     const struct {
         bool needed;
         enum engine_cap cap;
-        const char *what;
+        const char *what, *hint; /* NULL: the usual */
     } needs[] = {
-        { request_shares_gpu(&s->request), CAP_GPU_SHARE, "resources.gpu_share" },
-        { s->request.replicas > 1, CAP_GANG, "replicas" },
-        { !str_is(s->image, "host"), CAP_IMAGES, "image" },
-        { s->tty || s->has_stdin, CAP_ATTACH, "tty" },
-        { s->scratch_mib > 0, CAP_QUOTA, "resources.scratch" },
+        { request_shares_gpu(&s->request), CAP_GPU_SHARE, "resources.gpu_share", NULL },
+        { s->request.replicas > 1, CAP_GANG, "replicas", NULL },
+        { !str_is(s->image, "host"), CAP_IMAGES, "image", NULL },
+        { s->tty || s->has_stdin, CAP_ATTACH, "tty", NULL },
+        { s->scratch_mib > 0, CAP_QUOTA, "resources.scratch", NULL },
+        /* Where everybody has the machine's own network there is nothing to keep apart. */
+        { s->network == NETWORK_TENANT && en->caps[CAP_MULTI_USER], CAP_NETWORK, "network",
+          "run it without one (--network none), or have it mended: nightshift doctor" },
     };
     for (size_t i = 0; i < ARRAY_LEN(needs); i++)
         if (needs[i].needed && !en->caps[needs[i].cap]) {
             err_set(e, ERR_UNAVAILABLE, "field '%s': the %s engine here cannot do it: %s",
                     needs[i].what, en->ops->name, engine_cap_help(needs[i].cap));
             err_about(e, "%s", needs[i].what);
-            return err_hint(e, "see what it can do: nightshift status");
+            return err_hint(
+                e, "%s", needs[i].hint ? needs[i].hint : "see what it can do: nightshift status");
         }
     return 0;
 }

@@ -34,6 +34,24 @@ static void what_an_engine_cannot_do_is_refused_by_name(void)
     CHECK(engine_check(&en, &s, &e) < 0 && strstr(e.msg, "'replicas'"));
 }
 
+static void people_are_not_put_on_the_machines_own_network(void)
+{
+    static const struct engine_ops ops = { .name = "test" };
+    bool caps[ENGINE_CAP_COUNT] = { 0 };
+    struct engine en = { .ops = &ops, .caps = caps };
+    struct err e;
+    struct spec s = { .image = STR("host"), .request.replicas = 1, .network = NETWORK_TENANT };
+    CHECK(engine_check(&en, &s, &e) == 0); /* there is one user only */
+    caps[CAP_MULTI_USER] = true;
+    CHECK(engine_check(&en, &s, &e) < 0 && strstr(e.msg, "'network'"));
+    CHECK(strstr(e.hint, "--network none"));
+    s.network = NETWORK_NONE;
+    CHECK(engine_check(&en, &s, &e) == 0);
+    s.network = NETWORK_TENANT;
+    caps[CAP_NETWORK] = true;
+    CHECK(engine_check(&en, &s, &e) == 0);
+}
+
 static void every_value_has_its_name(void)
 {
     for (int i = 0; i < ENGINE_CAP_COUNT; i++)
@@ -50,6 +68,8 @@ static void every_value_has_its_name(void)
 static const struct test tests[] = {
     { "task ids read back, and what is none is refused", task_ids_read_back },
     { "what an engine cannot do is refused by name", what_an_engine_cannot_do_is_refused_by_name },
+    { "people are not put on the machine's own network",
+      people_are_not_put_on_the_machines_own_network },
     { "every value has its name", every_value_has_its_name },
 };
 TEST_MAIN(tests)
