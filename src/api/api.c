@@ -87,17 +87,18 @@ int read_body(struct call *c, const char *const *keys, size_t n, struct json_doc
     return 0;
 }
 
-int read_verb(struct call *c, struct err *e)
+int read_verb(struct call *c, struct str *out_reason, struct err *e)
 {
     static const char *const keys[] = { "reason" };
     AUTO(json_free_p) struct json_doc *d = NULL;
-    struct str reason;
+    struct str reason = { 0 };
     if (read_body(c, keys, ARRAY_LEN(keys), &d, e) < 0)
         return -1;
     c->field = "reason";
     if (json_get_str(json_root(d), "reason", REASON_MAX, &reason, e) < 0)
         return -1;
     c->field = NULL;
+    *out_reason = (struct str){ arena_strndup(http_arena(c->rq), reason.p, reason.n), reason.n };
     return 0;
 }
 

@@ -329,12 +329,16 @@ static void on_verb_done(void *ctx)
 
 static int verb(struct call *c, enum control_verb v, struct err *e)
 {
-    struct later *l = arena_new(http_arena(c->rq), struct later);
+    struct arena *a = http_arena(c->rq);
+    struct later *l = arena_new(a, struct later);
     struct store_job j;
+    struct str reason;
     *l = (struct later){ .api = c->api, .rq = c->rq, .who = c->who, .scope = c->scope };
-    if (read_id(c, &l->job, e) < 0 || read_verb(c, e) < 0 || find_job(c, l->job, true, &j, e) < 0)
+    if (read_id(c, &l->job, e) < 0 || read_verb(c, &reason, e) < 0 ||
+        find_job(c, l->job, true, &j, e) < 0)
         return -1;
-    return control_verb(c->api->config.control, l->job, v, str_of(c->who.user),
+    const char *by = reason.n ? arena_printf(a, "%s: %s", c->who.user, reason.p) : c->who.user;
+    return control_verb(c->api->config.control, l->job, v, str_of(by),
                         (struct control_done){ on_verb_done, l }, e);
 }
 

@@ -168,7 +168,8 @@ static int set_state(struct call *c, enum node_state state, struct err *e)
     struct arena *a = http_arena(c->rq);
     *l = (struct node_later){ .call = *c };
     l->name = (struct str){ arena_strndup(a, c->param[0].p, c->param[0].n), c->param[0].n };
-    if (read_verb(c, e) < 0)
+    struct str unused; /* nothing keeps it yet */
+    if (read_verb(c, &unused, e) < 0)
         return -1;
     return control_node_state(c->api->config.control, l->name, state,
                               (struct control_done){ on_node_done, l }, e);

@@ -113,7 +113,8 @@ struct later {
 /* An object of these fields; keys NULL: the caller looks at them. */
 int read_body(struct call *c, const char *const *keys, size_t n, struct json_doc **out,
               struct err *e) MUST_USE;
-int read_verb(struct call *c, struct err *e) MUST_USE;              /* a body that may say why */
+/* Of a body that may say why; *out_reason lives as long as the request. */
+int read_verb(struct call *c, struct str *out_reason, struct err *e) MUST_USE;
 int read_id(struct call *c, uint64_t *out, struct err *e) MUST_USE; /* param 0 */
 
 /* What the table of routes has checked already. */

@@ -12,7 +12,6 @@ struct act_opts {
 };
 
 static const struct opt opts[] = {
-    { "reason", OPT_TEXT, offsetof(struct act_opts, reason), "TEXT", "kept with the job", 0, 0 },
     OPTS_OUTPUT(struct act_opts),
     OPTS_COMMON(struct act_opts),
 };

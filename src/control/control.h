@@ -91,6 +91,7 @@ enum control_verb {
 };
 const char *control_verb_name(enum control_verb v);
 const char *control_verb_help(enum control_verb v);
+/* by: who, and why when that was said; a cancelled job keeps it. */
 int control_verb(struct control *c, uint64_t job, enum control_verb v, struct str by,
                  struct control_done done, struct err *e) MUST_USE;
 int control_signal(struct control *c, uint64_t job, int signo, struct err *e) MUST_USE;

@@ -1,6 +1,8 @@
 /* What people ask of a job that is there. */
 #include "control/state.h"
 
+#define BY_MAX 1200
+
 static struct entry *living(struct control *c, uint64_t job, struct err *e)
 {
     struct entry *en = book_find(&c->book, job);
@@ -23,11 +25,11 @@ static int move(struct control *c, struct entry *en, enum job_event what, struct
 
 static int cancel(struct control *c, struct entry *en, struct str by, struct err *e)
 {
-    AUTO(buf_free) struct buf text = BUF(400);
+    AUTO(buf_free) struct buf text = BUF(BY_MAX + 32);
     if (en->now.state == JOB_STOPPING)
         return 0; /* it is on its way */
     bool holds = job_state_holds(en->now.state);
-    buf_printf(&text, "cancelled by %.*s", STR_ARG(by));
+    buf_printf(&text, "cancelled by %.*s", (int)MIN(by.n, (size_t)BY_MAX), by.p);
     book_set_text(&en->now.message, buf_str(&text));
     book_set_text(&en->now.end, STR("cancelled"));
     if (move(c, en, JOB_EV_CANCEL, e) < 0)
