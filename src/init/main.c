@@ -13,7 +13,8 @@
 #define USAGE 2
 
 static const char help[] =
-    "usage: nightshift-init [--tty] [--stdin] [--log-bytes N] -- PROGRAM [ARGUMENT...]\n"
+    "usage: nightshift-init [--tty] [--stdin] [--log-bytes N] [--note TEXT] -- PROGRAM "
+    "[ARGUMENT...]\n"
     "\n"
     "Runs PROGRAM as the job of a task and stays its supervisor.  The keeper starts it; it "
     "expects\n"
@@ -22,6 +23,7 @@ static const char help[] =
     "  --tty          the job gets a terminal of its own\n"
     "  --stdin        the job's stdin is open for attached clients; otherwise it is empty\n"
     "  --log-bytes N  keep at most N bytes of output (default 67108864)\n"
+    "  --note TEXT    put this before its output, as a word of ours\n"
     "  --help         show this\n"
     "  --version      show the version\n";
 
@@ -54,6 +56,10 @@ static int parse(int argc, char **argv, struct supervisor_options *o, struct err
                 return err_set(e, ERR_INVALID, "--log-bytes needs a number");
             if (parse_bytes(argv[i], &o->log_bytes, e) < 0)
                 return -1;
+        } else if (strcmp(word, "--note") == 0) {
+            if (++i == argc)
+                return err_set(e, ERR_INVALID, "--note needs a text");
+            o->note = argv[i];
         } else if (strcmp(word, "--help") == 0) {
             return fputs(help, stdout), 1;
         } else if (strcmp(word, "--version") == 0) {

@@ -199,6 +199,8 @@ static void begin(struct supervisor *sv, const struct supervisor_options *o)
     sessions_begin(&sv->sessions, SUPERVISOR_FD_LISTENER, &sv->job, &sv->ring);
     int64_t t_us = wall_us();
     ring_begin(&sv->ring, segments, o->log_bytes, t_us);
+    if (o->note)
+        ring_note(&sv->ring, t_us, o->note);
     sv->sessions.started_ms = t_us / 1000;
     status_started(sv->sessions.started_ms);
 }

@@ -19,6 +19,7 @@ struct supervisor_options {
     bool tty;
     bool input; /* stdin is a pipe that clients may fill; else it is empty */
     uint64_t log_bytes;
+    const char *note;        /* the first record of the log; NULL: none */
     const char *const *argv; /* ends with NULL */
 };
 

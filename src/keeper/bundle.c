@@ -72,7 +72,7 @@ const char *bundle_hostname(const char *task, char out[static 64])
 
 const char *const *bundle_argv(const struct start *s, const char *init, struct arena *a)
 {
-    const char **argv = arena_array(a, const char *, s->n_argv + 8);
+    const char **argv = arena_array(a, const char *, s->n_argv + 10);
     size_t n = 0;
     argv[n++] = init;
     if (s->tty)
@@ -83,6 +83,10 @@ const char *const *bundle_argv(const struct start *s, const char *init, struct a
         argv[n++] = "--log-bytes";
         argv[n++] = arena_printf(
             a, "%llu", (unsigned long long)weak_or("log_bound", s->log_bytes, JOBLOG_BYTES_MAX));
+    }
+    if (s->note) {
+        argv[n++] = "--note";
+        argv[n++] = s->note;
     }
     argv[n++] = "--";
     for (uint32_t i = 0; i < s->n_argv; i++)

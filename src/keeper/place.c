@@ -323,6 +323,10 @@ static void choose_workdir(struct task *t, const struct rootfs_plan *host)
     if (place_outside(s, host, s->cwd, &t->arena, &outside, &e) == 0 && outside &&
         stat(outside, &st) == 0 && S_ISDIR(st.st_mode))
         s->workdir = s->cwd;
+    else
+        s->note =
+            arena_printf(&t->arena, "the folder %s is not there inside the job: it begins in %s",
+                         s->cwd, s->workdir);
 }
 
 /* People without an account here have their home among ours. */

@@ -40,6 +40,7 @@ struct start {
     const char *workdir, *image;
     bool workdir_given; /* else it is the home */
     const char *cwd;    /* where its user was: instead of the home, when it is there inside */
+    const char *note;   /* what its user is told before its output; NULL: nothing */
     enum spec_network network;
     bool tty, has_stdin;
     uint64_t cpu_milli, mem_mib, pids_max, scratch_mib, log_bytes; /* 0: not limited, default */

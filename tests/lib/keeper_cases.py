@@ -315,6 +315,16 @@ def bad_requests(k):
     assert k.ran("8.1.0", "exit 4")[0]["code"] == 4
 
 
+def a_folder_that_is_not_inside(k):
+    """a job whose user was in a folder that is not there inside begins at home, and is told so"""
+    _, text = k.ran("1.1.0", "pwd", cwd="/tmp")
+    assert text == k.home + "\n", text
+    assert k.output("1.1.0", ["meta"]).splitlines()[1:] == [
+        f"the folder /tmp is not there inside the job: it begins in {k.home}"], k.output("1.1.0", ["meta"])
+    _, text = k.ran("2.1.0", "pwd", cwd="/usr/share")
+    assert text == "/usr/share\n" and len(k.output("2.1.0", ["meta"]).splitlines()) == 1, text
+
+
 def a_volume_may_be_a_file(k):
     """a single file can be given to a job too, to read or to write"""
     path = k.dir + "/one"
