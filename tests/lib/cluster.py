@@ -308,10 +308,11 @@ class Cluster:
                       glob.glob(f"/sys/fs/cgroup/{self.cgroup}") for path in glob.glob(f"{root}/*/"))
 
     def mounts(self):
-        """Those below our folder, but for the state's own and the networks that wait for the next job."""
+        """Those below our folder, but for the state's own, and networks and scratches that wait for the next job."""
         with open("/proc/self/mounts", encoding="utf-8") as f:
             places = [line.split()[1] for line in f]
-        return [p for p in places if p.startswith(f"{self.folder}/") and p != self.state and
+        idle = [p for p in places if p.startswith(f"{self.state}/scratch/") and not os.listdir(p)]
+        return [p for p in places if p.startswith(f"{self.folder}/") and p != self.state and p not in idle and
                 not p.startswith(f"{self.run}/netns/")]
 
     def networks(self):
