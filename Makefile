@@ -29,7 +29,8 @@ test: deps                  ## install what is missing, build, run all but the l
 check: all                  ## the quick loop: incremental build, all but the slow tests
 	@./tools/run-tests $(B) $(TESTS) --no-suite prop
 
-test-long: deps-dev         ## everything, and the two commands in a fresh Debian 12
+test-long: deps-dev         ## everything, on a virtual machine and in a fresh Debian 12 too
+	@./tools/install-deps --long
 	@$(MAKE) --no-print-directory all
 	@./tools/run-tests $(B)
 

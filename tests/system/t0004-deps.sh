@@ -43,6 +43,10 @@ test_expect 'a library built by hand counts' '
     all_of_it && without libyyjson-dev && exits_with 1 "$tool" --check &&
     echo "exit 0" >pkg-config && "$tool" --check'
 
+test_expect 'what only the long tests need is asked for only there' '
+    all_of_it && without qemu-system-x86 && "$tool" --dev --check && exits_with 1 "$tool" --long --check 2>out &&
+    grep "qemu-system-x86 *the virtual machine" out'
+
 test_expect 'what benchmarks compare with is asked for only when they are run' '
     all_of_it && without slurm-wlm && "$tool" --check && "$tool" --dev --check &&
     exits_with 1 "$tool" --bench --check 2>out && grep "slurm-wlm *the other side" out'
