@@ -9,25 +9,14 @@ import os
 import sqlite3
 import sys
 import threading
-import traceback
 import urllib.parse
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import cluster as cl  # noqa: E402
+from cases import Cases, same  # noqa: E402
 
-CASES = []
+case = Cases()
 JSON = "application/json"
-
-
-def case(sentence):
-    def add(fn):
-        CASES.append((sentence, fn))
-        return fn
-    return add
-
-
-def same(got, wanted):
-    assert got == wanted, f"{got!r} is not {wanted!r}"
 
 
 # ---- one request ----
@@ -453,36 +442,11 @@ def _(c, h):
     same((new[0][0] > whole[-1][0], json.loads(new[0][1])["job"]), (True, later))
 
 
-def main():
-    why = cl.why_not()
-    if why:
-        print(f"1..0 # SKIP {why}")
-        return 0
-    wanted = sys.argv[1] if len(sys.argv) > 1 else ""
-    c = cl.Cluster()
-    good, number = True, 0
-    try:
-        c.start()
-        c.wait_ready()
-        c.node = c.ask("GET", "/v1/nodes")["nodes"][0]["name"]
-        c.ask("POST", f"/v1/nodes/{c.node}/drain", {})
-        c.submit(["true"], held=True)  # job 1, for calls that need one
-        for sentence, fn in CASES:
-            if wanted not in sentence:
-                continue
-            number += 1
-            try:
-                fn(c, Client(c))
-                print(f"ok {number} - {sentence}", flush=True)
-            except Exception:
-                good = False
-                print(f"not ok {number} - {sentence}")
-                print("\n".join("#   " + line for line in traceback.format_exc().splitlines()[-8:]), flush=True)
-    finally:
-        c.close()
-    print(f"1..{number}")
-    return not good
+def prepare(c):
+    c.node = c.ask("GET", "/v1/nodes")["nodes"][0]["name"]
+    c.ask("POST", f"/v1/nodes/{c.node}/drain", {})
+    c.submit(["true"], held=True)  # job 1, for calls that need one
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(case.together(prepare=prepare, arguments=lambda c: (c, Client(c))))

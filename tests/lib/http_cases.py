@@ -9,10 +9,10 @@ import socket
 import sys
 import threading
 import time
-import traceback
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import cluster as cl  # noqa: E402
+from cases import Cases, same  # noqa: E402
 from cluster import wait_for  # noqa: E402
 
 BODY_MAX = 64 << 10
@@ -22,18 +22,7 @@ RATE, BURST = 1000, 300
 OPTIONS = ("--body-limit", "64Ki", "--timeout", f"{TIMEOUT_S}s", "--connections", str(CONNECTIONS), "--rate", str(RATE),
            "--rate-burst", str(BURST))
 GROWTH_MAX_KIB = 8 << 10
-CASES = []
-
-
-def case(sentence):
-    def add(fn):
-        CASES.append((sentence, fn))
-        return fn
-    return add
-
-
-def same(got, wanted):
-    assert got == wanted, f"{got!r} is not {wanted!r}"
+case = Cases()
 
 
 # ---- raw clients ----
@@ -334,38 +323,12 @@ def _(c):
     print(f"# {rss_kib(c)} KiB, {descriptors(c)} descriptors, {len(log_lines(c))} lines of log")
 
 
-def main():
-    why = cl.why_not()
-    if why:
-        print(f"1..0 # SKIP {why}")
-        return 0
-    wanted = sys.argv[1] if len(sys.argv) > 1 else ""
-    c = cl.Cluster(OPTIONS, listen="127.0.0.1:0")
-    good, number = True, 0
-    try:
-        c.start()
-        c.wait_ready()
-        c.tcp_port = c.port()
-        c.token = c.ask("POST", "/v1/tokens", {"name": "raw", "role": "admin"})["token"]
-        c.submit(["true"], held=True)  # job 1
-        c.quiet = descriptors(c)
-        for sentence, fn in CASES:
-            if wanted not in sentence:
-                continue
-            number += 1
-            try:
-                fn(c)
-                print(f"ok {number} - {sentence}", flush=True)
-            except Exception:
-                good = False
-                print(f"not ok {number} - {sentence}")
-                print("\n".join("#   " + line for line in traceback.format_exc().splitlines()[-8:]))
-                print("\n".join("#   | " + line for line in c.log_tail(5).splitlines()), flush=True)
-    finally:
-        c.close()
-    print(f"1..{number}")
-    return not good
+def prepare(c):
+    c.tcp_port = c.port()
+    c.token = c.ask("POST", "/v1/tokens", {"name": "raw", "role": "admin"})["token"]
+    c.submit(["true"], held=True)  # job 1
+    c.quiet = descriptors(c)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(case.together(lambda: cl.Cluster(OPTIONS, listen="127.0.0.1:0"), prepare))

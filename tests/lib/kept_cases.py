@@ -11,7 +11,7 @@ from cluster import wait_for  # noqa: E402
 
 NIGHTSHIFT = f"{cl.BUILD}/nightshift"
 SMALL = {"cpus": 1, "mem": "64Mi"}
-CASES = Cases()
+case = Cases()
 
 
 def run(c, line, **spec):
@@ -37,7 +37,7 @@ def figure(c, name):
     return float(next(line.split()[1] for line in lines if line.startswith(f"nightshift_{name} ")))
 
 
-@CASES.add("output is removed when it is old, which is told, and the job stays", "--keep-logs", "1s")
+@case("output is removed when it is old, which is told, and the job stays", "--keep-logs", "1s")
 def _(c):
     begin(c)
     number = run(c, "echo hello")
@@ -59,7 +59,7 @@ def _(c):
     same(figure(c, "logs_removed_total"), 1)
 
 
-@CASES.add("the oldest output goes when all of it is too large", "--keep-logs-total", "3Mi")
+@case("the oldest output goes when all of it is too large", "--keep-logs-total", "3Mi")
 def _(c):
     begin(c)
     lives = run(c, "head -c 1500000 /dev/zero | tr '\\0' x; echo; exec sleep 600")
@@ -78,8 +78,8 @@ def _(c):
     assert checks["kept"]["ok"] and "of at most 3.0 MiB" in checks["kept"]["found"], checks["kept"]
 
 
-@CASES.add("jobs are forgotten in the end, whoever is killed meanwhile; usage and what lives stay",
-           "--keep-logs", "1s", "--keep-jobs", "2s")
+@case("jobs are forgotten in the end, whoever is killed meanwhile; usage and what lives stay",
+      "--keep-logs", "1s", "--keep-jobs", "2s")
 def _(c):
     begin(c)
     lives = run(c, "echo mine; exec sleep 600", resources={"gpus": 1, **SMALL})
@@ -108,7 +108,7 @@ def _(c):
     same(run(c, "true"), last + 1)
 
 
-@CASES.add("a machine that has fewer GPUs keeps what runs, gives out what it has, and says why the rest waits")
+@case("a machine that has fewer GPUs keeps what runs, gives out what it has, and says why the rest waits")
 def _(c):
     begin(c)
     ends = [run(c, "exec sleep 600", resources={"gpus": 1, **SMALL}) for _ in range(4)]
@@ -143,4 +143,4 @@ def _(c):
 
 
 if __name__ == "__main__":
-    sys.exit(CASES.main())
+    sys.exit(case.each())

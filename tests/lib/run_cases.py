@@ -11,30 +11,15 @@ import subprocess
 import sys
 import tempfile
 import threading
-import traceback
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import cluster as cl  # noqa: E402
+from cases import Cases, Skip, same  # noqa: E402
 from cluster import wait_for  # noqa: E402
 from task import EXIT, STDIN, STDOUT, WATCH, exec_frame, frame  # noqa: E402
 
 SMALL = {"cpus": 1, "mem": "64Mi"}
-CASES = []
-
-
-class Skip(Exception):
-    pass
-
-
-def case(sentence):
-    def add(fn):
-        CASES.append((sentence, fn))
-        return fn
-    return add
-
-
-def same(got, wanted):
-    assert got == wanted, f"{got!r} is not {wanted!r}"
+case = Cases()
 
 
 def run(c, line, **spec):
@@ -719,21 +704,6 @@ def _(c):
     wait_for("the keeper to go too", lambda: not c.keeper_pid(), 10)
 
 
-def run_case(number, sentence, fn, c):
-    try:
-        fn(c)
-        print(f"ok {number} - {sentence}", flush=True)
-        return True
-    except Skip as why:
-        print(f"ok {number} - {sentence} # SKIP {why}", flush=True)
-        return True
-    except Exception:
-        print(f"not ok {number} - {sentence}")
-        print("\n".join("#   " + line for line in traceback.format_exc().splitlines()[-12:]))
-        print("\n".join("#   | " + line for line in c.log_tail(8).splitlines()), flush=True)
-        return False
-
-
 def cancel_all(c):
     """The next case begins with an empty machine."""
     if c.daemon.poll() is not None:
@@ -743,35 +713,5 @@ def cancel_all(c):
     wait_for("all jobs to end", lambda: not c.ask("GET", "/v1/jobs")["jobs"], 30)
 
 
-def main():
-    why = cl.why_not()
-    if why:
-        print(f"1..0 # SKIP {why}")
-        return 0
-    wanted = sys.argv[1] if len(sys.argv) > 1 else ""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    c = cl.Cluster()
-    good, number = True, 0
-    try:
-        c.start()
-        c.wait_ready()
-        for sentence, fn in CASES:
-            if wanted in sentence:
-                number += 1
-                ok = run_case(number, sentence, fn, c)
-                good = ok and good
-                if not ok:
-                    cancel_all(c)
-    except Exception:
-        good = False
-        number += 1
-        print(f"not ok {number} - the cluster goes on")
-        print("\n".join("#   " + line for line in traceback.format_exc().splitlines()))
-    finally:
-        c.close()
-    print(f"1..{number}")
-    return not good
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(case.together(repair=cancel_all))

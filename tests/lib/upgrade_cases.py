@@ -49,8 +49,7 @@ JOBS = [  # what never changes, then: state, when, started, ended, run, how it e
     (4, "late", 0, 1, 8000, 0, 0, 0, "", "", '{"command":["echo","late"],' + RESOURCES + "}"),
 ]
 
-CASES = Cases(["--node-name", "desk1", "--mem", "1Gi"])
-case = CASES.add
+case = Cases()
 
 
 def add_rows(db, home):
@@ -155,4 +154,4 @@ def _(c):
 
 
 if __name__ == "__main__":
-    sys.exit(CASES.main())
+    sys.exit(case.each(["--node-name", "desk1", "--mem", "1Gi"]))
