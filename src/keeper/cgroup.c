@@ -140,7 +140,10 @@ static int write_text(const char *path, const char *text)
     AUTO(file_close_p) int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
     if (fd < 0)
         return -1;
-    ssize_t n = write(fd, text, strlen(text));
+    ssize_t n;
+    do /* the kernel gives up a change of a memory limit when a child of ours ends meanwhile */
+        n = write(fd, text, strlen(text));
+    while (n < 0 && errno == EINTR);
     return n == (ssize_t)strlen(text) ? 0 : -1;
 }
 

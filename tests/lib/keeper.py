@@ -35,14 +35,23 @@ class Keeper:
             if os.geteuid() == 0:
                 os.chown(path, self.user["uid"] if user or path == self.home else 0, -1)
         self.as_user = user
+        self.programs = self.copy_programs() if user else os.path.abspath(BUILD)
         self.options = options
         self.process = self.socket = None
         self.start(env=env)
 
+    def copy_programs(self):
+        """Another user may not be able to reach the build folder, as one below /root."""
+        folder = self.dir + "/bin"
+        os.mkdir(folder)
+        for name in ("nightshift-keeper", "nightshift-init"):
+            shutil.copy(f"{BUILD}/{name}", folder)
+        return folder
+
     def start(self, env=None, connect=True):
         command = [
-            BUILD + "/nightshift-keeper", "--state", self.state, "--run", self.run,
-            "--cgroup", self.group, "--init", os.path.abspath(BUILD) + "/nightshift-init",
+            self.programs + "/nightshift-keeper", "--state", self.state, "--run", self.run,
+            "--cgroup", self.group, "--init", self.programs + "/nightshift-init",
             *self.options]
         if not any(o.startswith("--net-") for o in self.options):
             command.append("--no-network")

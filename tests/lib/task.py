@@ -5,6 +5,7 @@ bound, never for a time to pass.
 """
 import fcntl
 import os
+import shutil
 import signal
 import socket
 import struct
@@ -122,9 +123,13 @@ class Task:
         fcntl.flock(status, fcntl.LOCK_EX)
         logs = [os.open(os.path.join(self.log_dir, f"log.{i}"), append, 0o600) for i in range(4)]
         fds = [listener.fileno(), status, *logs]
+        init = INIT
+        if uid is not None:  # who may not be able to reach the build folder, as one below /root
+            os.chmod(self.dir, 0o755)
+            init = shutil.copy(INIT, self.dir)
         self.pid = os.fork()
         if self.pid == 0:
-            self._become([*wrap, INIT, *options, "--", *argv], fds, uid, env)
+            self._become([*wrap, init, *options, "--", *argv], fds, uid, env)
         for fd in [status, *logs]:
             os.close(fd)
         listener.close()
