@@ -108,4 +108,10 @@ def main(run_all):
 
 
 def same(got, wanted):
-    assert got == wanted, f"{got!r} is not {wanted!r}"
+    assert got == wanted, f"{short(got)} is not {short(wanted)}"
+
+
+def short(value, most=2000):
+    """Ten megabytes in a message help nobody."""
+    text = repr(value)
+    return text if len(text) <= most else f"{text[:most]}… ({len(text)} characters)"

@@ -154,6 +154,8 @@ class Cluster:
             self.weaken(weak)
         self.daemon = None
         self.has_tmpfs = state_bytes > 0
+        with open(f"{self.folder}/settings.yaml", "w", encoding="utf-8"):
+            pass
         for folder in (self.state, self.libexec, self.work):
             os.mkdir(folder)
         if self.has_tmpfs:
@@ -173,7 +175,9 @@ class Cluster:
     # ---- processes ----
 
     def argv(self):
-        return [self.program, "--state", self.state, "--run", self.run, "--libexec", self.libexec,
+        # Settings of its own, not those of a Nightshift that is installed here.
+        config = [] if "--config" in self.options else ["--config", f"{self.folder}/settings.yaml"]
+        return [self.program, *config, "--state", self.state, "--run", self.run, "--libexec", self.libexec,
                 *self.options]
 
     def start(self, failpoint=None, before=None):
