@@ -92,7 +92,8 @@ static void end(struct controlling *t)
 {
     char path[512];
     DIR *d = opendir(logs.folder);
-    for (struct dirent *f; d && (f = readdir(d));)
+    CHECK(d != NULL);
+    for (struct dirent *f; (f = readdir(d));)
         if (f->d_name[0] != '.') {
             snprintf(path, sizeof path, "%s/%s", logs.folder, f->d_name);
             remove_folder(path);

@@ -232,7 +232,7 @@ int control_submit(struct control *c, const struct control_submit *s, struct con
     AUTO(arena_free) struct arena a = { 0 };
     size_t jobs;
     const char *text = s->key.n ? key_text(s, &a) : NULL;
-    struct turn_key same;
+    struct turn_key same = { 0 };
     int found = text ? find_key(c->written, text, s, done, &same, e) : 0;
     if (text && found == 0)
         found = find_key(c->open, text, s, done, &same, e);

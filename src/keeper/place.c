@@ -191,6 +191,22 @@ static int write_etc(struct task *t, struct err *e)
 
 /* --- all of it --- */
 
+static void homes_path(const struct task *t, char out[static LIFE_PATH_MAX + 32])
+{
+    snprintf(out, LIFE_PATH_MAX + 32, "%s/homes", t->env->state);
+}
+
+/* STATE/homes/<name>, of somebody without an account here. */
+static bool is_own_home(const struct task *t)
+{
+    char homes[LIFE_PATH_MAX + 32];
+    const char *home = t->start->user.home.p;
+    homes_path(t, homes);
+    size_t n = strlen(homes);
+    return is_below(home, homes) && home[n] == '/' && home[n + 1] != '.' && home[n + 1] != '\0' &&
+           !strchr(home + n + 1, '/');
+}
+
 static int make_root(struct task *t, struct err *e)
 {
     char path[LIFE_PATH_MAX + 32];
@@ -226,14 +242,14 @@ static int make_scratch(struct task *t, struct err *e)
 }
 
 /* As root the child binds them with the user's rights, in its tmpfs, for crun to find. */
-static const char *lend(struct task *t, const char *from, bool is_file)
+static const char *lend(struct task *t, struct spawn_bind b)
 {
     struct spawn_want *w = t->spawn;
     if (t->env->mode != KEEPER_MODE_ROOT)
-        return from;
-    const char *onto = arena_printf(&t->arena, "%s/%u", t->env->mnt, w->n_binds);
-    w->bind[w->n_binds++] = (struct spawn_bind){ from, onto, is_file };
-    return onto;
+        return b.from;
+    b.onto = arena_printf(&t->arena, "%s/%u", t->env->mnt, w->n_binds);
+    w->bind[w->n_binds++] = b;
+    return b.onto;
 }
 
 /* What the user cannot reach is found out when it is opened with the user's rights. */
@@ -246,7 +262,8 @@ static bool is_file(const char *path)
 static struct bundle_bind lend_volume(struct task *t, const char *from)
 {
     bool file = is_file(from);
-    return (struct bundle_bind){ lend(t, from, file), file };
+    return (struct bundle_bind){ lend(t, (struct spawn_bind){ .from = from, .is_file = file }),
+                                 file };
 }
 
 static const struct bundle_bind *driver_files(const struct cdi_edits *driver, struct arena *a)
@@ -280,7 +297,7 @@ static int write_bundle(struct task *t, const struct nodes *nodes, const struct 
         .files = t->run,
         .cover = covered(!t->digest[0]),
         .init = t->env->init,
-        .home = lend(t, s->user.home.p, false),
+        .home = lend(t, (struct spawn_bind){ .from = s->user.home.p, .is_ours = is_own_home(t) }),
         .volume = volume,
         .dev = t->env->dev,
         .node = nodes->name,
@@ -335,14 +352,27 @@ static int make_home(struct task *t, struct err *e)
     const struct engine_user *u = &t->start->user;
     char homes[LIFE_PATH_MAX + 32];
     struct stat st;
-    snprintf(homes, sizeof homes, "%s/homes", t->env->state);
-    if (!is_below(u->home.p, homes) || stat(u->home.p, &st) == 0)
+    homes_path(t, homes);
+    if (!is_own_home(t) || stat(u->home.p, &st) == 0)
         return 0;
     if ((mkdir(homes, 0711) < 0 && errno != EEXIST) || mkdir(u->home.p, 0700) < 0 ||
         (geteuid() == 0 && chown(u->home.p, u->uid, u->gid) < 0))
         return err_set(e, ERR_UNAVAILABLE, "cannot make the home '%s': %s", u->home.p,
                        strerror(errno));
     return 0;
+}
+
+/* Its user may not be able to reach our homes from outside. */
+static void seek_in_own_home(struct task *t)
+{
+    const char *home = t->start->user.home.p;
+    struct spawn_want *w = t->spawn;
+    if (t->env->mode != KEEPER_MODE_ROOT || !is_own_home(t) || !w->workdir ||
+        !is_below(w->workdir, home))
+        return;
+    const char *rest = w->workdir + strlen(home);
+    w->workdir = *rest ? rest + 1 : ".";
+    w->workdir_in_home = true;
 }
 
 int place_make(struct task *t, struct err *e)
@@ -358,6 +388,7 @@ int place_make(struct task *t, struct err *e)
     if (!plain &&
         place_outside(t->start, host, t->start->workdir, &t->arena, &t->spawn->workdir, e) < 0)
         return -1;
+    seek_in_own_home(t);
     if (find_nodes(t, &nodes, e) < 0 ||
         driver_find(t->env, t->start, &t->arena, &specs, &driver, e) < 0)
         return -1;

@@ -167,9 +167,10 @@ static int bind_all(const struct spawn_want *w, uint32_t *at)
     char from[32];
     for (uint32_t i = 0; i < w->n_binds; i++) {
         *at = i;
-        if (act_as(w->uid, w->gid, w->groups, w->n_groups) < 0)
+        bool ours = w->bind[i].is_ours;
+        if (!ours && act_as(w->uid, w->gid, w->groups, w->n_groups) < 0)
             return -1;
-        int fd = open(w->bind[i].from, O_PATH | O_CLOEXEC);
+        int fd = open(w->bind[i].from, O_PATH | O_CLOEXEC | (ours ? O_NOFOLLOW : 0));
         int cause = errno;
         if (act_as(0, 0, NULL, 0) < 0)
             return -1;
@@ -192,12 +193,15 @@ static int try_workdir(const struct spawn_want *w)
 {
     if (!w->workdir)
         return 0;
-    if (w->own_mounts && act_as(w->uid, w->gid, w->groups, w->n_groups) < 0)
+    int home = w->workdir_in_home ? open(w->bind[0].onto, O_PATH | O_CLOEXEC) : AT_FDCWD;
+    if (home == -1 || (w->own_mounts && act_as(w->uid, w->gid, w->groups, w->n_groups) < 0))
         return -1;
-    int fd = open(w->workdir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int fd = openat(home, w->workdir, O_PATH | O_DIRECTORY | O_CLOEXEC);
     int cause = errno;
     if (fd >= 0)
         close(fd);
+    if (home >= 0)
+        close(home);
     if (w->own_mounts && act_as(0, 0, NULL, 0) < 0)
         return -1;
     errno = cause;

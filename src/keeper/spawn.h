@@ -24,6 +24,7 @@ struct spawn_bind {
     const char *from; /* opened as the user */
     const char *onto; /* ours, made */
     bool is_file;     /* a plain file, else a folder; refused when it is another by now */
+    bool is_ours;     /* opened as ourselves: users need not be able to reach our folders */
 };
 
 struct spawn_want {
@@ -45,7 +46,8 @@ struct spawn_want {
     uint32_t n_groups;
     struct spawn_bind bind[SPAWN_BINDS_MAX];
     uint32_t n_binds;
-    const char *workdir; /* must be a folder the user can enter; NULL: not looked at */
+    const char *workdir;  /* must be a folder the user can enter; NULL: not looked at */
+    bool workdir_in_home; /* it is below bind[0], and looked for from there */
 };
 
 struct spawned {

@@ -16,7 +16,7 @@ from cases import Cases, same  # noqa: E402
 from cluster import wait_for  # noqa: E402
 
 BODY_MAX = 64 << 10
-TIMEOUT_S = 2
+TIMEOUT_S = 4
 CONNECTIONS = 40  # one peer may have half of them
 RATE, BURST = 1000, 300
 OPTIONS = ("--body-limit", "64Ki", "--timeout", f"{TIMEOUT_S}s", "--connections", str(CONNECTIONS), "--rate", str(RATE),
@@ -208,7 +208,7 @@ def _(c):
     quiet_again(c, c.quiet)
     fds, lines = descriptors(c), len(log_lines(c))
     held = [connect(c) for _ in range(CONNECTIONS // 2)]
-    wait_for("them to be accepted", lambda: descriptors(c) >= fds + len(held), 5)
+    wait_for("them to be accepted", lambda: descriptors(c) >= fds + len(held), 20)
     for _ in range(20):
         with connect(c) as sock:
             is_problem(hear(sock), 503, ("connections open", "limit"))

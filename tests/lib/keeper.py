@@ -177,9 +177,11 @@ class Keeper:
     def pids(self, task):
         for base in ("/sys/fs/cgroup/pids", "/sys/fs/cgroup"):
             path = f"{base}/{self.group}/{task}/cgroup.procs"
-            if os.path.exists(path):
+            try:
                 with open(path) as f:
                     return [int(line) for line in f]
+            except OSError:  # it is not there, or goes while it is read
+                pass
         return []
 
     def close(self):

@@ -315,6 +315,20 @@ def bad_requests(k):
     assert k.ran("8.1.0", "exit 4")[0]["code"] == 4
 
 
+def a_home_of_ours(k):
+    """a home among ours is there inside, also when its user cannot reach it outside, as below /root"""
+    os.chmod(k.dir, 0o700)
+    user = {**USER, "home": k.state + "/homes/ana"}
+    for task in ("1.1.0", "2.1.0"):
+        ended, text = k.ran(task, "pwd; echo x >>kept; cat kept", user=user)
+        assert ended["code"] == 0 and text.splitlines()[0] == user["home"], (ended, text)
+    assert text.splitlines()[1:] == ["x", "x"], text
+    failed, _ = k.ran("3.1.0", "true", user=user, workdir=user["home"] + "/nowhere")
+    assert failed["ev"] == "failed" and "working folder" in failed["msg"], failed
+    failed, _ = k.ran("4.1.0", "true", user={**USER, "home": k.state + "/homes/../tasks"})
+    assert failed["ev"] == "failed", failed
+
+
 def a_folder_that_is_not_inside(k):
     """a job whose user was in a folder that is not there inside begins at home, and is told so"""
     _, text = k.ran("1.1.0", "pwd", cwd="/tmp")
