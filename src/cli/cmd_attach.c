@@ -112,7 +112,15 @@ static int run_exec(struct cli *c, const void *opts_p, struct words args, struct
         env[n++] = term_is;
     }
     env[n] = NULL;
-    struct stream_exec want = { .tty = o->tty, .cwd = o->workdir, .argv = args.v + 1, .env = env };
+    /* People write `exec 17 -- ls`, as after run. */
+    size_t skip = strcmp(args.v[1], "--") == 0 ? 2 : 1;
+    if (skip == args.n) {
+        err_set(e, ERR_INVALID, "there is no command after '--'");
+        return err_hint(e, "e.g. nightshift exec %s -- ps aux", args.v[0]);
+    }
+    struct stream_exec want = {
+        .tty = o->tty, .cwd = o->workdir, .argv = args.v + skip, .env = env
+    };
     struct session_want w = { .replica = (uint32_t)o->replica,
                               .exec = &want,
                               .tty = o->tty,

@@ -157,7 +157,8 @@ test_expect 'a dry run makes no job' '
 
 test_expect 'exec runs inside a job' '
     id=$(nightshift run -d --name host -- sleep 60) && exits_with 4 nightshift exec "$id" sh -c "echo in; exit 4" >out &&
-    [ "$(cat out)" = in ] && [ "$(echo hi | nightshift exec -i "$id" tr a-z A-Z)" = HI ] &&
+    [ "$(cat out)" = in ] && [ "$(nightshift exec "$id" -- echo dashed)" = dashed ] &&
+    exits_with 2 nightshift exec "$id" -- 2>err && grep "no command after" err && [ "$(echo hi | nightshift exec -i "$id" tr a-z A-Z)" = HI ] &&
     [ "$(nightshift exec -e X=5 -w / "$id" sh -c "echo \$X; pwd")" = "5
 /" ] && [ -z "$(echo hi | nightshift exec "$id" cat)" ]'
 
