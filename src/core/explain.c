@@ -102,8 +102,9 @@ static void say_gpus(const struct request *r, const struct supply *s, struct exp
         return;
     }
     say(x, r->models ? WHY_MODEL_BUSY : WHY_GPUS_BUSY,
-        "needs %llu GPUs%s; %llu are free, at most %u on one machine", (unsigned long long)need,
-        r->models ? " of the models it asks for" : "", (unsigned long long)s->whole, s->most_whole);
+        "needs %llu GPU%s%s; %llu free now, at most %u on one machine", (unsigned long long)need,
+        need == 1 ? "" : "s", r->models ? " of the models it asks for" : "",
+        (unsigned long long)s->whole, s->most_whole);
     if (r->models && s->other_milli >= GPU_MILLI)
         say(x, WHY_MODEL_BUSY,
             "%.6g GPUs of other models are free: a job that takes any model could use them",

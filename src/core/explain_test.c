@@ -101,7 +101,7 @@ static void busy_gpus_are_counted(void)
     uint64_t job = small_gpus(&s, "a", 1);
     uint64_t share = small_submit(&s, "a", (struct request){ .replicas = 1, .gpu_milli = 500 });
     CHECK_INT(small_pass(&s), 1);
-    says(&s, job, WHY_GPUS_BUSY, "needs 1 GPUs; 0 are free, at most 0 on one machine");
+    says(&s, job, WHY_GPUS_BUSY, "needs 1 GPU; 0 free now, at most 0 on one machine");
     says(&s, share, WHY_GPUS_BUSY,
          "needs a part of a GPU on each of 1 replicas; the largest free part is 0 of one GPU");
 }
@@ -132,7 +132,7 @@ static void a_busy_model_is_named_and_others_are_offered(void)
     }
     CHECK_INT(small_pass(&s), 1);
     says(&s, job, WHY_MODEL_BUSY,
-         "needs 1 GPUs of the models it asks for; 0 are free, at most 0 on one machine");
+         "needs 1 GPU of the models it asks for; 0 free now, at most 0 on one machine");
     struct explanation x = ask(&s, job);
     CHECK(x.n == 2 && x.line[1].why == WHY_MODEL_BUSY);
     CHECK_STR(x.line[1].text,
@@ -179,7 +179,7 @@ static void room_that_is_kept_for_another_job_is_explained_to_both(void)
     CHECK_INT(x.waited_ms, 2 * HOUR_MS);
     x = ask(&s, small);
     CHECK_INT(x.line[x.n - 1].why, WHY_KEPT);
-    CHECK_STR(x.line[0].text, "needs 1 GPUs; 0 are free, at most 0 on one machine");
+    CHECK_STR(x.line[0].text, "needs 1 GPU; 0 free now, at most 0 on one machine");
 }
 
 static void a_job_that_runs_or_is_unknown_has_no_explanation(void)
