@@ -108,6 +108,8 @@ def pids_naming(folder):
 @contextlib.contextmanager
 def acting_as(uid):
     """What is connected or opened meanwhile is that user's, as on any machine."""
+    groups = os.getgroups()
+    os.setgroups([])  # root may be in its own group, which is the keeper's
     os.setegid(uid)
     os.seteuid(uid)
     try:
@@ -115,6 +117,7 @@ def acting_as(uid):
     finally:
         os.seteuid(0)
         os.setegid(0)
+        os.setgroups(groups)
 
 
 class UnixConnection(http.client.HTTPConnection):
