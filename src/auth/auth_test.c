@@ -54,14 +54,14 @@ static void the_kernel_says_who_calls_on_the_machine(void)
     struct err e;
     CHECK(auth_local(a, 0, &id, &e) == 0 && id.role == ROLE_ADMIN);
     CHECK_STR(id.user, "root");
-    CHECK(auth_local(a, 65534, &id, &e) == 0 && id.role == ROLE_MEMBER);
-    CHECK_STR(id.user, "nobody");
+    CHECK(auth_local(a, 1, &id, &e) == 0 && id.role == ROLE_MEMBER);
+    CHECK_STR(id.user, "daemon");
     CHECK(auth_local(a, 4000000, &id, &e) == 0);
     CHECK_STR(id.user, "uid-4000000");
-    auth_add_admin(a, STR("nobody"));
-    CHECK(auth_local(a, 65534, &id, &e) == 0 && id.role == ROLE_ADMIN);
+    auth_add_admin(a, STR("daemon"));
+    CHECK(auth_local(a, 1, &id, &e) == 0 && id.role == ROLE_ADMIN);
     auth_set_only_user(a, 1234);
-    CHECK(auth_local(a, 65534, &id, &e) < 0 && e.code == ERR_DENIED);
+    CHECK(auth_local(a, 1, &id, &e) < 0 && e.code == ERR_DENIED);
     CHECK(auth_local(a, 1234, &id, &e) == 0);
 }
 

@@ -398,6 +398,7 @@ static void a_taken_place_is_an_error(void)
     c.port = http_port(t.server);
     CHECK(!http_new(t.loop, &c, &e) && e.code == ERR_CONFLICT && strstr(e.hint, "ss -ltnp"));
     d.unix_path = p.path;
+    d.unix_mode = 0600;
     trial_begin(&u, &d);
     CHECK(!http_new(u.loop, &d, &e) && e.code == ERR_CONFLICT && strstr(e.msg, "already running"));
     CHECK(access(p.path, F_OK) == 0); /* failing did not take it away */
