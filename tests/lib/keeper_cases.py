@@ -27,7 +27,7 @@ def is_gone(pid):
     try:
         with open(f"/proc/{pid}/stat") as f:
             return f.read().rsplit(")", 1)[1].split()[0] == "Z"
-    except FileNotFoundError:
+    except OSError:  # it is not there, or goes while it is read
         return True
 
 
