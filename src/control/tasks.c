@@ -251,7 +251,7 @@ static void tell_end(struct entry *en, const struct task *t)
 /* A log with a hole looks like one without. */
 static void tell_losses(struct entry *en)
 {
-    AUTO(buf_free) struct buf text = BUF(1000);
+    AUTO(buf_free) struct buf text = BUF(2048);
     uint64_t lost = 0;
     for (uint32_t i = 0; i < en->replicas; i++)
         lost += en->task[i].lost_bytes;
