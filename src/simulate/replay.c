@@ -11,6 +11,30 @@ double slots_gpus(const struct slot *s, uint32_t n)
     return (double)milli / GPU_MILLI;
 }
 
+struct outcome outcome_new(struct trace *t)
+{
+    struct outcome o = { .start_ms = arena_array(&t->arena, int64_t, t->jobs + 1),
+                         .end_ms = arena_array(&t->arena, int64_t, t->jobs + 1),
+                         .gpus = arena_array(&t->arena, double, t->jobs + 1),
+                         .freezes = arena_array(&t->arena, uint32_t, t->jobs + 1) };
+    for (uint32_t i = 0; i < t->jobs; i++)
+        o.start_ms[i] = o.end_ms[i] = NEVER;
+    return o;
+}
+
+void outcome_hold(struct trace *t, struct outcome *o, uint32_t job, int64_t from_ms, int64_t to_ms)
+{
+    if (o->stints == o->stint_cap) {
+        size_t cap = o->stint_cap ? o->stint_cap * 2 : t->jobs + 1;
+        struct stint *grown = arena_array(&t->arena, struct stint, cap);
+        if (o->stints)
+            memcpy(grown, o->stint, o->stints * sizeof *grown);
+        o->stint = grown;
+        o->stint_cap = cap;
+    }
+    o->stint[o->stints++] = (struct stint){ job, from_ms, to_ms };
+}
+
 /* The part of one tenant, or of everybody when tenant is NONE. */
 static struct part make_part(struct trace *t, uint32_t tenant)
 {
@@ -39,11 +63,7 @@ int replay_run(struct trace *t, const struct replay_options *o, struct report *o
 {
     AUTO(progress_done_p) struct progress *bar = progress_begin(o->policy, t->jobs);
     struct replay_meter meter = { .bar = bar };
-    struct outcome jobs = { .start_ms = arena_array(&t->arena, int64_t, t->jobs + 1),
-                            .end_ms = arena_array(&t->arena, int64_t, t->jobs + 1),
-                            .gpus = arena_array(&t->arena, double, t->jobs + 1) };
-    for (uint32_t i = 0; i < t->jobs; i++)
-        jobs.start_ms[i] = jobs.end_ms[i] = NEVER;
+    struct outcome jobs = outcome_new(t);
     int64_t begin = clock_mono_ns();
     for (uint32_t i = 0; i < (t->node_tenant ? t->tenants : 1); i++) {
         struct part p = make_part(t, t->node_tenant ? i : NONE);

@@ -12,19 +12,32 @@
 
 #define REPLAY_POLICIES "nightshift|fifo|sjf|bestfit|fgd"
 
-/* When each job of the trace started and ended, ms; NEVER when it did not. */
+/* A job held its GPUs from one time to another: once, or again after each freeze. */
+struct stint {
+    uint32_t job;
+    int64_t from_ms, to_ms;
+};
+
+/* When each job of the trace first started and when it ended, ms; NEVER when it did not. */
 #define NEVER INT64_MAX
 struct outcome {
     int64_t *start_ms, *end_ms;
     double *gpus; /* held while it ran; 0 until it starts */
+    uint32_t *freezes;
+    struct stint *stint; /* in the order in which they ended */
+    size_t stints, stint_cap;
 };
+
+/* An outcome in which nothing has happened yet; its arrays live in the trace's arena. */
+struct outcome outcome_new(struct trace *t);
+void outcome_hold(struct trace *t, struct outcome *o, uint32_t job, int64_t from_ms, int64_t to_ms);
 
 /* GPUs in these slots, parts counted as parts. */
 double slots_gpus(const struct slot *s, uint32_t n);
 
 /* One cluster of the trace: all of it, or one tenant's own. */
 struct part {
-    const struct trace *t;
+    struct trace *t;
     uint32_t *node, nodes; /* indexes into the trace */
     uint32_t *job, jobs;
 };

@@ -181,6 +181,13 @@ static double quantile(const double *sorted, uint64_t n, unsigned percent)
     return n ? sorted[(n * percent + 99) / 100 - 1] : 0;
 }
 
+/* All that was not work: before the start, frozen, and what freezing cost. */
+static double queue_s(const struct trace *t, const struct outcome *o, uint32_t i)
+{
+    const struct trace_job *j = &t->job[i];
+    return (double)(o->end_ms[i] - j->submit_ms - j->duration_ms) / 1e3;
+}
+
 static void measure_waits(struct trace *t, const struct outcome *o, struct report *r)
 {
     double *queue = arena_array(&t->arena, double, t->jobs + 1);
@@ -191,8 +198,8 @@ static void measure_waits(struct trace *t, const struct outcome *o, struct repor
             r->unfinished++;
             continue;
         }
-        queue[n] = (double)(o->start_ms[i] - t->job[i].submit_ms) / 1e3;
-        at_once += queue[n] <= 0;
+        queue[n] = queue_s(t, o, i);
+        at_once += o->start_ms[i] <= t->job[i].submit_ms;
         r->avg_queue_s += queue[n];
         r->avg_jct_s += (double)(o->end_ms[i] - t->job[i].submit_ms) / 1e3;
         n++;
@@ -215,10 +222,9 @@ static void measure_tenant(struct trace *t, const struct outcome *o, uint32_t te
         const struct trace_job *j = &t->job[i];
         if (j->tenant != tenant || o->end_ms[i] == NEVER)
             continue;
-        queue[n] = (double)(o->start_ms[i] - j->submit_ms) / 1e3;
+        queue[n] = queue_s(t, o, i);
         out->avg_queue_s += queue[n++];
         out->avg_jct_s += (double)(o->end_ms[i] - j->submit_ms) / 1e3;
-        out->gpu_hours += job_gpus(t, o, i) * (double)(o->end_ms[i] - o->start_ms[i]) / 3.6e6;
     }
     qsort(queue, n, sizeof *queue, by_value);
     out->jobs = n;
@@ -236,10 +242,14 @@ static void measure_series(struct trace *t, const struct outcome *o, const struc
         series_add(x, r->waiting, j->submit_ms, o->start_ms[i], 1);
         series_add(x, r->demand, j->submit_ms, o->end_ms[i], gpus);
         series_add(x, demand[j->tenant], j->submit_ms, o->end_ms[i], gpus);
-        if (o->start_ms[i] == NEVER)
-            continue;
-        series_add(x, r->used, o->start_ms[i], o->end_ms[i], gpus);
-        series_add(x, r->tenant[j->tenant].held, o->start_ms[i], o->end_ms[i], gpus);
+    }
+    for (size_t k = 0; k < o->stints; k++) {
+        const struct stint *s = &o->stint[k];
+        struct report_tenant *rt = &r->tenant[t->job[s->job].tenant];
+        double gpus = job_gpus(t, o, s->job);
+        series_add(x, r->used, s->from_ms, s->to_ms, gpus);
+        series_add(x, rt->held, s->from_ms, s->to_ms, gpus);
+        rt->gpu_hours += gpus * (double)(s->to_ms - s->from_ms) / 3.6e6;
     }
 }
 

@@ -37,9 +37,7 @@ static struct measured measure(const struct trace_tenant *tenant, uint32_t tenan
         if (t->tenant[i].limit.of[RES_GPU] == 0) /* a test that names none means none */
             t->tenant[i].limit = AMOUNTS_NO_LIMIT;
     t->job = arena_array(&t->arena, struct trace_job, n + 1);
-    struct outcome o = { arena_array(&t->arena, int64_t, n + 1),
-                         arena_array(&t->arena, int64_t, n + 1),
-                         arena_array(&t->arena, double, n + 1) };
+    struct outcome o = outcome_new(t);
     for (uint32_t i = 0; i < n; i++) {
         t->job[i] =
             (struct trace_job){ .id = i + 1,
@@ -50,6 +48,10 @@ static struct measured measure(const struct trace_tenant *tenant, uint32_t tenan
         bool ran = row[i].start_s >= 0;
         o.start_ms[i] = ran ? row[i].start_s * INT64_C(1000) : NEVER;
         o.end_ms[i] = ran ? row[i].end_s * INT64_C(1000) : NEVER;
+        if (!ran)
+            continue;
+        t->job[i].duration_ms = o.end_ms[i] - o.start_ms[i];
+        outcome_hold(t, &o, i, o.start_ms[i], o.end_ms[i]);
     }
     replay_measure(t, &o, &m.r);
     return m;
@@ -219,11 +221,11 @@ static void a_tenant_with_nodes_of_its_own_is_entitled_to_those(void)
                                 { 1, 0, 0, 1008, 9 } };
     AUTO(measured_free) struct measured m = measure(two, 2, rows, 3);
     static uint32_t owner[] = { 0 }; /* the only node is a's */
-    struct outcome o = { arena_array(&m.t.arena, int64_t, 3), arena_array(&m.t.arena, int64_t, 3),
-                         arena_array(&m.t.arena, double, 3) };
+    struct outcome o = outcome_new(&m.t);
     for (int i = 0; i < 3; i++) {
         o.start_ms[i] = rows[i].start_s * INT64_C(1000);
         o.end_ms[i] = rows[i].end_s * INT64_C(1000);
+        outcome_hold(&m.t, &o, (uint32_t)i, o.start_ms[i], o.end_ms[i]);
     }
     m.t.node_tenant = owner;
     replay_measure(&m.t, &o, &m.r);

@@ -133,8 +133,10 @@ static int pass(struct own *o, int64_t now_ms, struct err *e)
 static int step(struct own *o, int64_t now_ms, uint32_t *next, struct err *e)
 {
     while (o->ends.n && o->out->end_ms[o->p->job[heap_top(&o->ends)]] <= now_ms) {
-        if (job_event(o, heap_pop(&o->ends), JOB_EV_EXITED_OK, now_ms, e) < 0)
+        uint32_t i = heap_pop(&o->ends), job = o->p->job[i];
+        if (job_event(o, i, JOB_EV_EXITED_OK, now_ms, e) < 0)
             return -1;
+        outcome_hold(o->p->t, o->out, job, o->out->start_ms[job], now_ms);
         progress_set(o->meter->bar, ++o->meter->done);
     }
     for (; *next < o->p->jobs && o->p->t->job[o->p->job[*next]].submit_ms <= now_ms; ++*next)

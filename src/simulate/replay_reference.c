@@ -176,6 +176,8 @@ static void start(struct reference *r, uint32_t i, const struct slot *slots, uin
 
 static void finish(struct reference *r, uint32_t i)
 {
+    uint32_t job = r->p->job[i];
+    outcome_hold(r->p->t, r->out, job, r->out->start_ms[job], r->out->end_ms[job]);
     cluster_give(&r->c, &r->request[i], r->held[i].slots, r->held[i].n);
     cluster_forget_freed(&r->c);
     free(r->held[i].slots);
