@@ -202,7 +202,8 @@ void claims_review(struct core *c)
 
 void claims_make(struct core *c, int64_t now_ms)
 {
-    if (now_ms < c->claim_check_ms || c->claims >= (uint64_t)c->policy.claims_max)
+    if (c->policy.take_back || now_ms < c->claim_check_ms ||
+        c->claims >= (uint64_t)c->policy.claims_max)
         return;
     c->claim_check_ms = now_ms + CHECK_EVERY_MS;
     shares_set_levels(&c->shares, now_ms);

@@ -17,6 +17,8 @@ void cluster_free(struct cluster *c)
     for (uint32_t i = 0; i < c->cells; i++)
         free(c->cell[i].node);
     for (uint32_t i = 0; i < c->nodes; i++)
+        free(c->node[i].job);
+    for (uint32_t i = 0; i < c->nodes; i++)
         free(c->node[i].name);
     free(c->kind);
     free(c->cell);
@@ -232,6 +234,10 @@ static struct room make_offer(const struct kind *k, const struct node *n)
     struct room m = n->room, best;
     uint32_t most = 0;
     bool found = false;
+    for (int g = 0; g < k->gpus && n->promises; g++)
+        m.gpu[g] = (uint16_t)(m.gpu[g] - MIN(m.gpu[g], n->promised.gpu[g]));
+    m.cpu_milli -= MIN(m.cpu_milli, n->promised.cpu_milli);
+    m.mem_mib -= MIN(m.mem_mib, n->promised.mem_mib);
     if (n->kept.job == NONE)
         return m;
     m.cpu_milli -= MIN(m.cpu_milli, n->kept.cpu_milli);
@@ -474,6 +480,41 @@ void cluster_unkeep(struct cluster *c, uint32_t node)
     c->node[node].kept = (struct kept){ .job = NONE };
     node_enter_cell(c, node);
     node_mark_freed(c, node);
+}
+
+void cluster_promise(struct cluster *c, const struct request *r, const struct slot *s, uint32_t n,
+                     bool promise)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        struct node *nd = &c->node[s[i].node];
+        node_leave_cell(c, s[i].node);
+        if (promise)
+            room_give(&nd->promised, r, s[i].gpu_mask, s[i].milli);
+        else
+            room_take(&nd->promised, r, s[i].gpu_mask, s[i].milli);
+        nd->promises = promise ? nd->promises + 1 : nd->promises - 1;
+        node_enter_cell(c, s[i].node);
+        if (!promise)
+            node_mark_freed(c, s[i].node);
+    }
+}
+
+void cluster_note_job(struct cluster *c, uint32_t job, const struct slot *s, uint32_t n, bool holds)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        struct node *nd = &c->node[s[i].node];
+        if (i && s[i].node == s[i - 1].node)
+            continue;
+        if (holds) {
+            vec_grow(nd->job, nd->jobs, nd->job_cap);
+            nd->job[nd->jobs++] = job;
+            continue;
+        }
+        uint32_t at = 0;
+        while (nd->job[at] != job)
+            at++;
+        nd->job[at] = nd->job[--nd->jobs];
+    }
 }
 
 int cluster_parse_models(const struct cluster *c, struct str list, uint64_t *out_bits,

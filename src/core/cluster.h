@@ -80,8 +80,12 @@ struct node {
     struct room offer; /* given out: what is free less what is kept, from the freest GPUs */
     struct kept kept;
     uint32_t kind, net_switch, cell; /* net_switch, cell: NONE when it has none */
-    uint8_t state;                   /* enum node_state */
-    bool freed;                      /* already in cluster.freed */
+    uint32_t *job;                   /* that hold something on it, in no order */
+    uint32_t jobs, job_cap;
+    struct room promised; /* sum of the slots that are promised here */
+    uint32_t promises;
+    uint8_t state; /* enum node_state */
+    bool freed;    /* already in cluster.freed */
 };
 
 struct net_switch {
@@ -120,6 +124,14 @@ void cluster_set_state(struct cluster *c, uint32_t node, enum node_state state);
 void cluster_keep(struct cluster *c, uint32_t node, uint32_t job, const struct request *r,
                   uint32_t replicas);
 void cluster_unkeep(struct cluster *c, uint32_t node);
+
+/* These slots are promised to a job, or no longer: nothing else starts in them. */
+void cluster_promise(struct cluster *c, const struct request *r, const struct slot *s, uint32_t n,
+                     bool promise);
+
+/* A job holds something on the nodes of these slots, or no longer. */
+void cluster_note_job(struct cluster *c, uint32_t job, const struct slot *s, uint32_t n,
+                      bool holds);
 
 /* "A100|V100" -> bits.  Unknown models are an error that lists the known ones. */
 int cluster_parse_models(const struct cluster *c, struct str list, uint64_t *out_bits,

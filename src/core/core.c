@@ -11,6 +11,8 @@ struct core *core_new(void)
     c->slots = xcalloc(REPLICAS_MAX, sizeof *c->slots);
     cluster_init(&c->cluster);
     demand_init(&c->demand);
+    history_init(&c->history);
+    c->history_ms = c->review_ms = INT64_MIN;
     shares_init(&c->shares, c->policy.half_life_ms);
     shapes_init(&c->shapes);
     queue_init(&c->queue);
@@ -24,6 +26,11 @@ struct core *core_free(struct core *c)
     for (uint32_t i = 0; i < c->claims; i++)
         free(c->claim[i].node);
     free(c->claim);
+    for (uint32_t i = 0; i < c->promises; i++)
+        free(c->promise[i].slot);
+    free(c->promise);
+    take_scratch_free(&c->take);
+    history_free(&c->history);
     free(c->slots);
     gang_scratch_free(&c->scratch);
     queue_free(&c->queue);
@@ -42,6 +49,35 @@ void core_free_p(struct core **c)
 
 /* ---- one job's life ---- */
 
+uint32_t core_tenant(const struct core *c, const struct job *j)
+{
+    return c->shares.at[j->leaf].parent;
+}
+
+int64_t core_ran_ms(const struct job *j, int64_t now_ms)
+{
+    return j->ran_ms + (j->held ? MAX(now_ms - j->held->since_ms, INT64_C(0)) : 0);
+}
+
+/* What a job that runs is worth now, and its class: lifted for as long as it had waited. */
+void core_rate(struct core *c, struct job *j)
+{
+    const struct request *r = &c->shapes.at[j->shape].request;
+    struct held *h = j->held;
+    struct share *leaf = &c->shares.at[j->leaf];
+    int64_t waited = h->since_ms - j->wait_ms;
+    uint32_t lift = (uint32_t)MIN(waited / c->policy.age_step_ms, c->policy.age_max_steps);
+    uint32_t bin = history_bin(core_ran_ms(j, c->now_ms));
+    h->rank = j->priority + (c->now_ms - h->since_ms < waited ? lift : 0);
+    h->worth = (float)(history_worth(&c->history, core_tenant(c, j), history_size(r), bin) /
+                       history_gpus_weight(r));
+    if (h->rank < leaf->least_rank ||
+        (h->rank == leaf->least_rank && h->worth < leaf->least_worth)) {
+        leaf->least_rank = h->rank;
+        leaf->least_worth = h->worth;
+    }
+}
+
 static void take_slots(struct core *c, struct job *j, const struct slot *slots, uint32_t n,
                        int64_t now_ms)
 {
@@ -51,13 +87,20 @@ static void take_slots(struct core *c, struct job *j, const struct slot *slots, 
     h->cost_milli = cluster_cost_milli(&c->cluster, r, slots, n, c->policy.cpu_cost_milli);
     memcpy(h->slot, slots, n * sizeof *slots);
     j->held = h;
+    core_rate(c, j);
     cluster_take(&c->cluster, r, slots, n);
+    cluster_note_job(&c->cluster, (uint32_t)(j - c->queue.job), slots, n, true);
     shares_charge(&c->shares, j->leaf, &h->charged, h->cost_milli, 1, now_ms);
 }
 
-static void give_slots(struct core *c, struct job *j, int64_t now_ms)
+static void give_slots(struct core *c, struct job *j, bool ended, int64_t now_ms)
 {
     const struct held *h = j->held;
+    int64_t ran_ms = core_ran_ms(j, now_ms);
+    history_learn(&c->history, core_tenant(c, j), history_size(&c->shapes.at[j->shape].request),
+                  j->ran_ms, ran_ms, ended);
+    j->ran_ms = ran_ms;
+    cluster_note_job(&c->cluster, (uint32_t)(j - c->queue.job), h->slot, h->n, false);
     cluster_give(&c->cluster, &c->shapes.at[j->shape].request, h->slot, h->n);
     shares_charge(&c->shares, j->leaf, &h->charged, h->cost_milli, -1, now_ms);
     queue_wake_limit(&c->queue, &c->shapes, &c->shares, j->leaf);
@@ -69,11 +112,20 @@ static void give_slots(struct core *c, struct job *j, int64_t now_ms)
 static void job_enter(struct core *c, uint32_t job, enum job_state to, int64_t now_ms)
 {
     struct job *j = &c->queue.job[job];
-    bool waits = to == JOB_QUEUED || (to == JOB_FROZEN && j->awake);
+    bool may_wait = to == JOB_QUEUED || (to == JOB_FROZEN && j->awake);
     bool waited = j->group != NONE;
-    if (job_state_holds(j->state) && !job_state_holds(to))
-        give_slots(c, j, now_ms);
+    if (j->leaving && to != JOB_FREEZING) {
+        j->leaving = false;
+        shares_keep(&c->shares, j->leaf, j->held->cost_milli);
+    }
+    if (job_state_holds(j->state) && !job_state_holds(to)) {
+        give_slots(c, j, job_state_ended(to), now_ms);
+        j->wait_ms = now_ms;
+    }
+    if (j->promised && !may_wait && to != JOB_FREEZING)
+        promise_drop(c, job);
     j->state = (uint8_t)to;
+    bool waits = may_wait && !j->promised;
     if (waited && !waits) {
         claims_drop(c, job);
         queue_remove(&c->queue, &c->shapes, &c->shares, job);
@@ -92,6 +144,15 @@ void core_place(struct core *c, uint32_t job, const struct slot *slots, uint32_t
     enum job_state to = j->state == JOB_FROZEN ? JOB_THAWING : JOB_STARTING;
     job_enter(c, job, to, now_ms);
     take_slots(c, j, slots, n, now_ms);
+}
+
+void core_take(struct core *c, uint32_t job, int64_t now_ms)
+{
+    struct job *j = &c->queue.job[job];
+    j->awake = true;
+    job_enter(c, job, JOB_FREEZING, now_ms);
+    j->leaving = true;
+    shares_keep(&c->shares, j->leaf, -j->held->cost_milli);
 }
 
 static uint32_t find_job(const struct core *c, job_id id, struct err *e)
@@ -118,6 +179,10 @@ static int apply_job(struct core *c, const struct event_job *ev, int64_t now_ms,
         return err_set(e, ERR_INVALID, "only a pass places jobs");
     if (job_next(j->state, ev->what, &to, e) < 0)
         return err_wrap(e, "job %llu", (unsigned long long)ev->id.v);
+    if (ev->what == JOB_EV_TAKE) {
+        core_take(c, job, now_ms);
+        return 0;
+    }
     if (ev->what == JOB_EV_THAW || ev->what == JOB_EV_FREEZE)
         j->awake = ev->what == JOB_EV_THAW;
     job_enter(c, job, to, now_ms);
@@ -140,6 +205,15 @@ static int apply_place(struct core *c, const struct event_place *ev, int64_t now
     if (!cluster_has_room(&c->cluster, r, ev->slots, ev->n))
         return err_set(e, ERR_CONFLICT, "job %llu: its slots are not free", id);
     core_place(c, job, ev->slots, ev->n, now_ms);
+    return 0;
+}
+
+static int apply_promise(struct core *c, const struct event_place *ev, struct err *e)
+{
+    uint32_t job = find_job(c, ev->id, e);
+    if (job == NONE)
+        return -1;
+    promise_make(c, job, ev->slots, ev->n);
     return 0;
 }
 
@@ -243,7 +317,8 @@ static int apply_submit(struct core *c, const struct event_submit *s, int64_t no
     uint32_t leaf = shares_add_user(&c->shares, tenant, s->user, now_ms);
     uint32_t job = queue_new_job(&c->queue, s->id.v);
     struct job *j = &c->queue.job[job];
-    j->submit_ms = now_ms;
+    j->submit_ms = j->wait_ms = now_ms;
+    j->thaw_cost_ms = s->thaw_cost_ms;
     j->leaf = leaf;
     j->shape = shapes_ref(&c->shapes, &r);
     j->priority = (uint8_t)s->priority;
@@ -336,6 +411,7 @@ static int apply_policy(struct core *c, const struct policy *p, int64_t now_ms, 
     if (p->half_life_ms != c->policy.half_life_ms)
         shares_set_half_life(&c->shares, p->half_life_ms, now_ms);
     c->policy = *p;
+    c->shares.past_weight = (double)p->past_milli / 1000;
     c->claim_check_ms = INT64_MIN;
     return 0;
 }
@@ -373,6 +449,7 @@ int core_apply(struct core *c, const struct event *ev, struct err *e)
     case EVENT_SUBMIT: rc = apply_submit(c, &ev->submit, now_ms, e); break;
     case EVENT_JOB: rc = apply_job(c, &ev->job, now_ms, e); break;
     case EVENT_PLACE: rc = apply_place(c, &ev->place, now_ms, e); break;
+    case EVENT_PROMISE: rc = apply_promise(c, &ev->place, e); break;
     case EVENT_PASS:
         claims_review(c);
         c->pass_open = true;

@@ -29,7 +29,9 @@ void core_snapshot(const struct core *c, core_emit_fn *fn, void *ctx);
 
 enum action_kind {
     ACT_START,
-    ACT_THAW
+    ACT_THAW,
+    ACT_TAKE,   /* freeze it: its room is for another */
+    ACT_PROMISE /* the slots are its own as soon as they are free */
 };
 struct action {
     enum action_kind kind;

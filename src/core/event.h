@@ -19,11 +19,12 @@
     X(NODE, "node")     /* a node is enrolled */                                                   \
     X(NODE_STATE, "node_state")                                                                    \
     X(SUBMIT, "submit")                                                                            \
-    X(JOB, "job")       /* one step in a job's life */                                             \
-    X(PLACE, "place")   /* a decision: this job, these slots */                                    \
-    X(PASS, "pass")     /* a pass was made here; its decisions follow */                           \
-    X(PAST, "past")     /* what a share had before the journal begins */                           \
-    X(DEMAND, "demand") /* what jobs asked for before it begins */
+    X(JOB, "job")         /* one step in a job's life */                                           \
+    X(PLACE, "place")     /* a decision: this job, these slots */                                  \
+    X(PROMISE, "promise") /* a decision: these slots are its own once they are free */             \
+    X(PASS, "pass")       /* a pass was made here; its decisions follow */                         \
+    X(PAST, "past")       /* what a share had before the journal begins */                         \
+    X(DEMAND, "demand")   /* what jobs asked for before it begins */
 enum event_kind {
 #define X(id, name) EVENT_##id,
     EVENT_KINDS(X)
@@ -37,12 +38,17 @@ const char *event_kind_name(enum event_kind k);
 
 /* The numbers of the policy.  core/policy.c holds their table: names, bounds, defaults, help. */
 struct policy {
-    int64_t half_life_ms;   /* after this long a used GPU-hour counts half */
-    int64_t age_step_ms;    /* waiting this long lifts a job by one priority class */
-    int64_t age_max_steps;  /* at most this many classes */
-    int64_t claim_after_ms; /* a job that waited this long may have room kept for it */
-    int64_t claims_max;     /* so many jobs at a time may have room kept */
-    int64_t cpu_cost_milli; /* what one CPU costs, in thousandths of a reference GPU */
+    int64_t half_life_ms;    /* after this long a used GPU-hour counts half */
+    int64_t age_step_ms;     /* waiting this long lifts a job by one priority class */
+    int64_t age_max_steps;   /* at most this many classes */
+    int64_t claim_after_ms;  /* a job that waited this long may have room kept for it */
+    int64_t claims_max;      /* so many jobs at a time may have room kept */
+    int64_t cpu_cost_milli;  /* what one CPU costs, in thousandths of a reference GPU */
+    int64_t past_milli;      /* what the past counts next to the present, in thousandths */
+    int64_t take_back;       /* 1: jobs are frozen for others that are worth more now */
+    int64_t take_gain_milli; /* so much more worth, in thousandths */
+    int64_t min_run_ms;      /* a job that has run for less since its start is left alone */
+    int64_t review_ms;       /* how often all that wait are looked at for taking back */
 };
 
 struct event_model {
@@ -92,6 +98,7 @@ struct event_submit {
     struct request request;
     enum priority priority;
     bool held;
+    uint32_t thaw_cost_ms; /* what a freeze and a thaw cost it; 0: it cannot be taken back */
     /* Of a job that was taken before the journal begins: */
     bool known;      /* it is not asked again whether it could ever run */
     uint16_t frozen; /* 1: it is frozen; 2: and wants to go on */

@@ -40,6 +40,7 @@ enum job_state {
     X(RETURNED,                                                                                    \
       "returned")       /* it lost its place and starts anew: node lost, start failed, requeue */  \
     X(FREEZE, "freeze") /* give the resources back, keep the work */                               \
+    X(TAKE, "take")     /* the same, decided by a pass: it goes on by itself when there is room */ \
     X(FROZE, "froze")   /* it gave its resources back */                                           \
     X(PAUSED, "paused") /* it stands still and keeps them: its memory is on those GPUs */          \
     X(THAW, "thaw")     /* let a frozen job be placed again */                                     \

@@ -15,6 +15,8 @@ static bool group_before(const void *ctx, uint32_t a, uint32_t b)
     const struct user_group *y = &((const struct user_groups *)ctx)->at[b];
     if (x->rank != y->rank)
         return x->rank > y->rank;
+    if (x->worth < y->worth || y->worth < x->worth)
+        return x->worth > y->worth;
     return x->first_id < y->first_id;
 }
 
@@ -92,13 +94,18 @@ static void open_user(struct core *c, uint32_t leaf)
         if (u->at[i].shape == NONE || c->shapes.no_room[u->at[i].shape])
             continue;
         u->at[i].rank = queue_rank(&u->at[i], &c->policy, c->now_ms);
+        const struct request *r = &c->shapes.at[u->at[i].shape].request;
+        u->at[i].worth =
+            (float)(history_worth(&c->history, s->parent, history_size(r), u->at[i].stage) /
+                    history_gpus_weight(r));
         heap_push(&s->ready, i);
     }
 }
 
 /* ---- trying ---- */
 
-static void plan_add(struct plan *p, struct arena *a, const struct job *j)
+static void plan_add(struct plan *p, struct arena *a, enum action_kind kind, const struct job *j,
+                     const struct slot *from, uint32_t n)
 {
     if (p->n == p->cap) {
         size_t cap = p->cap ? p->cap * 2 : 16;
@@ -108,35 +115,58 @@ static void plan_add(struct plan *p, struct arena *a, const struct job *j)
         p->action = grown;
         p->cap = cap;
     }
-    const struct held *h = j->held;
-    struct slot *slots = arena_array(a, struct slot, h->n);
-    memcpy(slots, h->slot, h->n * sizeof *slots);
-    p->action[p->n++] = (struct action){
-        .kind = j->state == JOB_THAWING ? ACT_THAW : ACT_START,
-        .job = { j->id },
-        .slots = slots,
-        .n = h->n,
-    };
+    struct slot *slots = arena_array(a, struct slot, n + 1);
+    if (n)
+        memcpy(slots, from, n * sizeof *slots);
+    p->action[p->n++] = (struct action){ .kind = kind, .job = { j->id }, .slots = slots, .n = n };
 }
 
-/* Starts the group's first job, or finds out why not. */
-static bool try_group(struct core *c, uint32_t group)
+static void plan_start(struct plan *p, struct arena *a, const struct job *j)
+{
+    plan_add(p, a, j->state == JOB_THAWING ? ACT_THAW : ACT_START, j, j->held->slot, j->held->n);
+}
+
+/* Freezes and moves what take_find found, and promises the room. */
+static void take(struct core *c, uint32_t job, struct arena *a, struct plan *out)
+{
+    uint32_t n = c->shapes.at[c->queue.job[job].shape].request.replicas;
+    for (uint32_t i = 0; i < c->take.steps; i++) {
+        const struct take_step *s = &c->take.step[i];
+        core_take(c, s->job, c->now_ms);
+        plan_add(out, a, ACT_TAKE, &c->queue.job[s->job], NULL, 0);
+        if (!s->moves)
+            continue;
+        promise_make(c, s->job, &s->to, 1);
+        plan_add(out, a, ACT_PROMISE, &c->queue.job[s->job], &s->to, 1);
+    }
+    promise_make(c, job, c->slots, n);
+    plan_add(out, a, ACT_PROMISE, &c->queue.job[job], c->slots, n);
+}
+
+/* Starts the group's first job, or makes room for it, or finds out why not. */
+static bool try_group(struct core *c, uint32_t group, const struct user_group *u, struct arena *a,
+                      struct plan *out)
 {
     struct group *g = &c->queue.group[group];
     const struct shape *s = &c->shapes.at[g->shape];
     enum resource which;
-    uint32_t over = core_over_limit(c, &c->queue.job[g->first], &which);
+    uint32_t over = core_over_limit(c, &c->queue.job[g->first], &which), job = g->first;
     if (over != NONE) {
         queue_block_limit(&c->queue, &c->shapes, &c->shares, group, over, which);
         return false;
     }
-    if ((s->woken == c->passes && !freed_has_room(&c->cluster, &s->request)) ||
-        !find_place(c, &s->request)) {
-        queue_no_room(&c->queue, &c->shapes, g->shape);
-        return false;
+    if (!(s->woken == c->passes && !freed_has_room(&c->cluster, &s->request)) &&
+        find_place(c, &s->request)) {
+        core_place(c, job, c->slots, s->request.replicas, c->now_ms);
+        plan_start(out, a, &c->queue.job[job]);
+        return true;
     }
-    core_place(c, g->first, c->slots, s->request.replicas, c->now_ms);
-    return true;
+    if (c->policy.take_back && take_find(c, job, u->rank, (double)u->worth)) {
+        take(c, job, a, out);
+        return true;
+    }
+    queue_no_room(&c->queue, &c->shapes, g->shape);
+    return false;
 }
 
 /* The user who is next in the order of the policy. */
@@ -164,7 +194,7 @@ static void reorder(struct core *c, uint32_t leaf)
 
 /* One turn of one user: groups are tried in their order until a job starts; a try that fails
  * changes nobody's share, so it stays this user's turn.  true when a job started. */
-static bool take_turn(struct core *c, uint32_t leaf, struct plan *p, uint32_t *out_job)
+static bool take_turn(struct core *c, uint32_t leaf, struct arena *a, struct plan *p)
 {
     struct queue *q = &c->queue;
     struct user_groups *u = &c->shares.at[leaf].groups;
@@ -177,8 +207,7 @@ static bool take_turn(struct core *c, uint32_t leaf, struct plan *p, uint32_t *o
         if (c->shapes.no_room[u->at[at].shape])
             continue;
         bool more = q->group[group].n > 1;
-        *out_job = q->group[group].first;
-        if (!try_group(c, group))
+        if (!try_group(c, group, &u->at[at], a, p))
             continue;
         if (more) { /* else the group is gone, and its place may be another's */
             u->at[at].rank = queue_rank(&u->at[at], &c->policy, c->now_ms);
@@ -210,8 +239,28 @@ static bool try_claim(struct core *c, uint32_t claim, struct arena *a, struct pl
     if (!gang_find_on(&c->cluster, r, cl->node, cl->n, &c->scratch, c->slots) && !find_place(c, r))
         return false;
     core_place(c, job, c->slots, r->replicas, c->now_ms);
-    plan_add(out, a, &c->queue.job[job]);
+    plan_start(out, a, &c->queue.job[job]);
     return true;
+}
+
+/* Jobs that have a promise start when all of its slots are free. */
+static void try_promises(struct core *c, struct arena *a, struct plan *out)
+{
+    promises_review(c);
+    for (uint32_t i = 0; i < c->promises;) {
+        const struct promise *p = &c->promise[i];
+        uint32_t job = p->job, n = p->n;
+        const struct job *j = &c->queue.job[job];
+        const struct request *r = &c->shapes.at[j->shape].request;
+        out->considered++;
+        if (j->state == JOB_FREEZING || !cluster_has_room(&c->cluster, r, p->slot, n)) {
+            i++;
+            continue;
+        }
+        memcpy(c->slots, p->slot, n * sizeof *c->slots);
+        core_place(c, job, c->slots, n, c->now_ms);
+        plan_start(out, a, &c->queue.job[job]);
+    }
 }
 
 /* Jobs that room is kept for go first.  Each claim that falls gives room to the others, so again
@@ -222,23 +271,52 @@ static void try_claims(struct core *c, struct arena *a, struct plan *out)
         i = try_claim(c, i, a, out) ? 0 : i + 1;
 }
 
+#define DERIVE_MS (60 * INT64_C(1000))
+
+static void core_learn(struct core *c)
+{
+    struct history *h = &c->history;
+    if (c->now_ms < c->history_ms)
+        return;
+    c->history_ms = c->now_ms + DERIVE_MS;
+    history_derive_begin(h);
+    for (uint32_t i = 0; i < c->queue.jobs; i++) {
+        const struct job *j = &c->queue.job[i];
+        if (j->held)
+            history_derive_running(h, core_tenant(c, j),
+                                   history_size(&c->shapes.at[j->shape].request), j->ran_ms,
+                                   core_ran_ms(j, c->now_ms));
+    }
+    history_derive_done(h);
+    for (uint32_t i = 0; i < c->shares.n; i++)
+        c->shares.at[i].least_rank = UINT32_MAX;
+    for (uint32_t i = 0; i < c->queue.jobs; i++)
+        if (c->queue.job[i].held)
+            core_rate(c, &c->queue.job[i]);
+}
+
 void core_pass(struct core *c, int64_t now_ms, struct arena *a, struct plan *out)
 {
     core_close_pass(c);
     c->now_ms = MAX(now_ms, c->now_ms);
     c->passes++;
     *out = (struct plan){ 0 };
+    core_learn(c);
+    try_promises(c, a, out);
     claims_review(c);
     try_claims(c, a, out);
+    if (c->policy.take_back && c->now_ms >= c->review_ms) {
+        c->review_ms = c->now_ms + c->policy.review_ms;
+        queue_wake_all(&c->queue, &c->shapes, &c->shares);
+    }
     wake_for_room(c);
     if (c->queue.ready) {
         shares_set_levels(&c->shares, c->now_ms);
         ready_users(c);
     }
     while (c->queue.ready && c->shares.at[SHARE_ROOT].ready.n) {
-        uint32_t leaf = next_user(c), job;
-        if (take_turn(c, leaf, out, &job))
-            plan_add(out, a, &c->queue.job[job]);
+        uint32_t leaf = next_user(c);
+        take_turn(c, leaf, a, out);
         reorder(c, leaf);
     }
     leave_heaps(c);

@@ -17,6 +17,16 @@ static const struct policy_key keys[] = {
       "So many jobs at a time may have room kept" },
     { "cpu_cost_milli", offsetof(struct policy, cpu_cost_milli), 0, 1000, 10,
       "What one CPU costs, in thousandths of a reference GPU" },
+    { "past_milli", offsetof(struct policy, past_milli), 0, 10000, 1000,
+      "What the past counts next to the present, in thousandths" },
+    { "take_back", offsetof(struct policy, take_back), 0, 1, 1,
+      "1: jobs are frozen for others whose turn it is" },
+    { "take_gain_milli", offsetof(struct policy, take_gain_milli), 1000, 100000, 1500,
+      "A job of the same user is taken back for one worth so much more, in thousandths" },
+    { "min_run_ms", offsetof(struct policy, min_run_ms), 0, 3650 * DAY_MS, 0,
+      "A job that has run for less since it last started is not taken back" },
+    { "review_ms", offsetof(struct policy, review_ms), 0, DAY_MS, 0,
+      "So often all that wait are looked at for taking back" },
 };
 
 const struct policy_key *policy_key(size_t i)

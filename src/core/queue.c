@@ -65,11 +65,11 @@ uint32_t queue_find(const struct queue *q, uint64_t id)
 
 /* ---- groups ---- */
 
-static uint64_t group_key(uint32_t leaf, uint32_t shape, uint8_t priority)
+static uint64_t group_key(uint32_t leaf, uint32_t shape, uint8_t priority, uint8_t stage)
 {
-    return (uint64_t)leaf << 34 | (uint64_t)shape << 2 | priority;
+    return (uint64_t)leaf << 36 | (uint64_t)shape << 6 | (uint64_t)stage << 2 | priority;
 }
-_Static_assert(PRIO_COUNT <= 4, "a priority takes two bits of a group's key");
+_Static_assert(PRIO_COUNT <= 4 && HISTORY_BINS <= 16, "a group's key has bits for them");
 
 static uint32_t group_alloc(struct queue *q)
 {
@@ -107,7 +107,8 @@ static void user_groups_remove(struct queue *q, struct share *leaf, uint32_t at)
 
 static uint32_t group_of(struct queue *q, struct shapes *sh, struct shares *s, const struct job *j)
 {
-    uint64_t key = group_key(j->leaf, j->shape, j->priority), hit;
+    uint8_t stage = (uint8_t)history_bin(j->ran_ms);
+    uint64_t key = group_key(j->leaf, j->shape, j->priority, stage), hit;
     if (map_get(&q->group_by_key, key, &hit))
         return (uint32_t)hit;
     uint32_t i = group_alloc(q);
@@ -125,12 +126,14 @@ static uint32_t group_of(struct queue *q, struct shapes *sh, struct shares *s, c
         .blocked_prev = NONE,
         .blocked_next = NONE,
         .priority = j->priority,
+        .stage = stage,
     };
     if (shape->groups != NONE)
         q->group[shape->groups].shape_prev = i;
     shape->groups = i;
     user_groups_add(&leaf->groups,
-                    (struct user_group){ .group = i, .shape = j->shape, .priority = j->priority });
+                    (struct user_group){
+                        .group = i, .shape = j->shape, .priority = j->priority, .stage = stage });
     leaf->touched = true;
     shape->open++;
     q->ready += !sh->no_room[j->shape];
@@ -167,7 +170,7 @@ static void drop_group(struct queue *q, struct shapes *sh, struct shares *s, uin
     user_groups_remove(q, &s->at[g->leaf], g->leaf_at);
     shape->open--;
     q->ready -= !sh->no_room[g->shape];
-    map_remove(&q->group_by_key, group_key(g->leaf, g->shape, g->priority));
+    map_remove(&q->group_by_key, group_key(g->leaf, g->shape, g->priority, g->stage));
     g->shape_next = q->group_unused;
     q->group_unused = group;
 }
@@ -178,7 +181,7 @@ static void group_note_first(const struct queue *q, struct shares *s, const stru
 {
     struct user_group *u = &s->at[g->leaf].groups.at[g->leaf_at];
     u->first_id = q->job[g->first].id;
-    u->first_submit_ms = q->job[g->first].submit_ms;
+    u->first_wait_ms = q->job[g->first].wait_ms;
 }
 
 void queue_add(struct queue *q, struct shapes *sh, struct shares *s, uint32_t job)
@@ -279,6 +282,6 @@ enum reason queue_why(const struct queue *q, const struct shapes *sh, const stru
 
 uint32_t queue_rank(const struct user_group *g, const struct policy *p, int64_t now_ms)
 {
-    int64_t waited_ms = now_ms > g->first_submit_ms ? now_ms - g->first_submit_ms : 0;
+    int64_t waited_ms = now_ms > g->first_wait_ms ? now_ms - g->first_wait_ms : 0;
     return g->priority + (uint32_t)MIN(waited_ms / p->age_step_ms, p->age_max_steps);
 }

@@ -1,13 +1,14 @@
 /* queue - the jobs that wait, in groups that rise and fall together.
  *
- * A group is the jobs of one user, one priority and one shape, oldest first.  When its first job
- * does not fit, none does, so a pass pays for groups and shapes, not for jobs.  A group is *ready*
+ * A group is the jobs of one user, one priority, one shape and one stage (how long they have run
+ * before), oldest first.  When its first job does not fit, none does, so a pass pays for groups and shapes, not for jobs.  A group is *ready*
  * unless its shape is known to have no room or it waits under the limit of a share; only ready
  * groups are worth trying, and the queue counts them, so a pass knows when to stop.
  */
 #ifndef NS_CORE_QUEUE_H
 #define NS_CORE_QUEUE_H
 
+#include "core/history.h"
 #include "core/reason.h"
 #include "core/shape.h"
 #include "core/share.h"
@@ -17,6 +18,8 @@ struct held {
     struct amounts charged; /* what its limits were charged */
     int64_t cost_milli;
     int64_t since_ms;
+    uint32_t rank; /* class, and worth below: as of the last look at the history */
+    float worth;
     uint32_t n;
     struct slot slot[];
 };
@@ -24,19 +27,24 @@ struct held {
 struct job {
     uint64_t id; /* also the order of submission */
     int64_t submit_ms;
+    int64_t wait_ms;   /* since when it waits, or waited when it was placed last */
+    int64_t ran_ms;    /* before what it holds now */
     struct held *held; /* NULL while it holds nothing */
     uint32_t leaf, shape;
     uint32_t group, prev, next; /* while it waits; NONE otherwise */
     uint8_t state, priority;
-    bool awake;     /* a frozen job that wants to go on */
-    bool has_claim; /* room is kept free for it */
+    bool awake;            /* a frozen job that wants to go on */
+    bool has_claim;        /* room is kept free for it */
+    bool leaving;          /* a pass has taken it back: it is being frozen */
+    bool promised;         /* these slots are its own as soon as they are free; it is in no group */
+    uint32_t thaw_cost_ms; /* what a freeze and a thaw cost it; 0: it cannot be taken back */
 };
 
 struct group {
     uint32_t leaf, shape;
-    uint32_t first, last, n; /* jobs, oldest first */
-    uint32_t blocked_on;     /* the share whose limit it waits for, or NONE */
-    uint8_t priority;
+    uint32_t first, last, n;             /* jobs, oldest first */
+    uint32_t blocked_on;                 /* the share whose limit it waits for, or NONE */
+    uint8_t priority, stage;             /* stage: see history_bin */
     uint8_t limit;                       /* enum resource, when it waits for a limit */
     uint32_t leaf_at;                    /* in its user's list */
     uint32_t shape_prev, shape_next;     /* groups of the same shape */

@@ -50,6 +50,7 @@ static uint32_t add(struct shares *s, uint32_t parent, struct str name, bool is_
         .user_limit = AMOUNTS_NO_LIMIT,
         .past_at_ms = now_ms,
         .blocked = NONE,
+        .least_rank = UINT32_MAX,
     };
     memcpy(s->at[i].name, name.p, name.n);
     return i;
@@ -57,7 +58,7 @@ static uint32_t add(struct shares *s, uint32_t parent, struct str name, bool is_
 
 void shares_init(struct shares *s, int64_t half_life_ms)
 {
-    *s = (struct shares){ .half_life_ms = half_life_ms };
+    *s = (struct shares){ .half_life_ms = half_life_ms, .past_weight = 1 };
     add(s, NONE, STR(""), false, 0);
 }
 
@@ -267,9 +268,9 @@ void shares_set_levels(struct shares *s, int64_t now_ms)
     }
     for (uint32_t i = 1; i < s->n; i++) {
         struct share *sh = &s->at[i];
+        sh->past_milli = share_past_milli(s, i, now_ms);
         if (sh->waiting == 0)
             continue;
-        sh->past_milli = share_past_milli(s, i, now_ms);
         s->at[sh->parent].level += past_above(sh);
         s->at[sh->parent].level_weight += sh->weight_milli;
     }
@@ -304,7 +305,15 @@ void share_set_key(struct shares *s, uint32_t share)
     if (sh->below_guarantee)
         sh->key = (double)present_milli / (double)sh->guarantee_milli;
     else
-        sh->key = (past_above(sh) + rounding(s, sh) + (double)above_milli) / sh->weight_milli;
+        sh->key = (s->past_weight * past_above(sh) + rounding(s, sh) + (double)above_milli) /
+                  sh->weight_milli;
+}
+
+double share_above(const struct shares *s, uint32_t share, int64_t more_milli)
+{
+    const struct share *sh = &s->at[share];
+    return s->past_weight * past_above(sh) +
+           (double)(sh->cost_milli + sh->kept_milli + more_milli - sh->guarantee_milli);
 }
 
 bool share_before(const void *shares, uint32_t a, uint32_t b)

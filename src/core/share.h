@@ -23,11 +23,12 @@
  * more of them than a cache holds. */
 struct user_group {
     uint64_t first_id; /* of the group's first job */
-    int64_t first_submit_ms;
+    int64_t first_wait_ms;
     uint32_t group;
     uint32_t shape; /* NONE while the group waits for a limit */
     uint32_t rank;  /* priority lifted by age; only during a pass */
-    uint8_t priority;
+    float worth;    /* see history.h; only during a pass */
+    uint8_t priority, stage;
 };
 
 struct user_groups {
@@ -49,7 +50,9 @@ struct share {
     int64_t cost_milli;        /* the same in reference GPUs */
     int64_t job_milli;         /* cost of one job, a mean over the latest */
     int64_t kept_milli;        /* cost of the jobs below it that nodes are kept for */
-    uint64_t waiting;          /* jobs below it that wait for a place */
+    uint32_t least_rank;       /* at a user: class and worth of what it runs, at least */
+    float least_worth;
+    uint64_t waiting; /* jobs below it that wait for a place */
 
     double past_cost_ms; /* decayed cost × time up to past_at_ms */
     int64_t past_at_ms;
@@ -74,7 +77,8 @@ struct shares {
     uint32_t *pos;   /* place of each share in its parent's heap */
     struct map find; /* (parent, name) -> index; see share.c */
     int64_t half_life_ms;
-    int64_t begin_ms; /* when the first tenant came: there is no past before it */
+    double past_weight; /* what the past counts next to the present */
+    int64_t begin_ms;   /* when the first tenant came: there is no past before it */
 };
 
 #define SHARE_ROOT 0u
@@ -115,6 +119,8 @@ void shares_set_levels(struct shares *s, int64_t now_ms); /* once a pass, before
 void share_set_key(struct shares *s, uint32_t share);     /* of a share with waiting jobs */
 /* Has it had no more than its siblings that wait, by weight?  After shares_set_levels. */
 bool share_is_owed(const struct shares *s, uint32_t share);
+/* What it has, and had, above its guarantee, with so much more; in reference GPUs × 1000. */
+double share_above(const struct shares *s, uint32_t share, int64_t more_milli);
 bool share_before(const void *shares, uint32_t a, uint32_t b); /* for the heap; a total order */
 
 #endif

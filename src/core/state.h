@@ -6,6 +6,7 @@
 #include "core/place.h"
 #include "core/policy.h"
 #include "core/queue.h"
+#include "core/take.h"
 
 /* Room kept on nodes for a job that has waited too long; nothing else starts in it. */
 struct claim {
@@ -13,6 +14,13 @@ struct claim {
     uint32_t *node;
     uint32_t n;
     int64_t cost_milli; /* counts as held by the job's tenant while nodes are kept */
+};
+
+/* Slots that a job has as soon as they are free: what holds them is on its way out. */
+struct promise {
+    uint32_t job, n;
+    struct slot *slot;
+    int64_t cost_milli;
 };
 
 struct core {
@@ -25,6 +33,12 @@ struct core {
     struct claim *claim;
     uint32_t claims, claim_cap;
     int64_t claim_check_ms; /* when to look for the next claim */
+    struct history history;
+    int64_t history_ms; /* when it was derived last */
+    struct promise *promise;
+    uint32_t promises, promise_cap;
+    struct take_scratch take;
+    int64_t review_ms; /* when all that wait are looked at next */
     struct gang_scratch scratch;
     struct slot *slots; /* working memory for one placement */
     int64_t now_ms;     /* the latest time seen */
@@ -50,6 +64,20 @@ static inline int64_t core_next_cost_milli(const struct core *c, const struct re
 void core_close_pass(struct core *c); /* what a restored pass does after its decisions */
 uint32_t core_over_limit(const struct core *c, const struct job *j, enum resource *out_which);
 void core_place(struct core *c, uint32_t job, const struct slot *slots, uint32_t n, int64_t now_ms);
+
+/* promise.c */
+void promise_make(struct core *c, uint32_t job, const struct slot *slots, uint32_t n);
+void promise_drop(struct core *c, uint32_t job); /* does not put it into the queue */
+void promises_review(struct core *c); /* those that will not be free any more are dropped */
+
+/* take.c: finds room for a waiting job by freezing and moving others; c->slots and c->take have it. */
+bool take_find(struct core *c, uint32_t job, uint32_t rank, double worth);
+
+/* core.c */
+void core_take(struct core *c, uint32_t job, int64_t now_ms);
+uint32_t core_tenant(const struct core *c, const struct job *j);
+int64_t core_ran_ms(const struct job *j, int64_t now_ms);
+void core_rate(struct core *c, struct job *j);
 
 /* claim.c */
 void claims_drop(struct core *c, uint32_t job); /* when the job no longer waits */

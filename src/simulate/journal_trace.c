@@ -94,7 +94,8 @@ static const char *wrong_field(const struct event *ev, const struct err *e)
     case EVENT_NODE: return wrong_node_field(&ev->node, e);
     case EVENT_SUBMIT: return wrong_submit_field(e);
     case EVENT_JOB: return e->code == ERR_NOT_FOUND ? "job" : "what";
-    case EVENT_PLACE: return e->code == ERR_NOT_FOUND ? "job" : "slots";
+    case EVENT_PLACE:
+    case EVENT_PROMISE: return e->code == ERR_NOT_FOUND ? "job" : "slots";
     case EVENT_USER: return e->code == ERR_NOT_FOUND ? "tenant" : "user";
     case EVENT_NODE_STATE:
     case EVENT_MODEL: return "name";

@@ -304,5 +304,7 @@ void replay_measure(struct trace *t, const struct outcome *o, struct report *out
     leave_out_groups(t, &r);
     for (uint32_t p = 0; p < x.points && r.gpus > 0; p++)
         r.utilisation += (double)r.used[p] / r.gpus / x.points;
+    for (uint32_t i = 0; i < t->jobs; i++)
+        r.freezes += o->freezes[i] / (double)t->jobs;
     *out = r;
 }

@@ -3,6 +3,7 @@
 
 #include "base/heap.h"
 #include "core/core.h"
+#include "core/policy.h"
 #include "journal/journal.h"
 #include "simulate/replay.h"
 #include "sys/progress.h"
@@ -12,6 +13,7 @@ struct own {
     struct arena arena;
     struct heap ends; /* jobs of the part that run, by end */
     uint32_t *pos;
+    int64_t *left_ms, *since_ms; /* of work and of what freezing cost; begin of the last stint */
     const struct part *p;
     struct outcome *out;
     struct buf *journal;
@@ -24,6 +26,8 @@ static void own_free(struct own *o)
     arena_free(&o->arena);
     heap_free(&o->ends);
     free(o->pos);
+    free(o->left_ms);
+    free(o->since_ms);
 }
 
 static bool ends_before(const void *ctx, uint32_t a, uint32_t b)
@@ -40,6 +44,24 @@ static int tell(struct own *o, const struct event *ev, struct err *e)
     if (o->journal)
         journal_write(ev, o->journal);
     return 0;
+}
+
+static int64_t freeze_cost_ms(uint32_t gpus)
+{
+    return gpus <= 1 ? 7000 : gpus <= 8 ? 30000 : 60000;
+}
+
+static int tell_policy(struct own *o, struct err *e)
+{
+    struct event ev = { .kind = EVENT_POLICY, .policy = policy_default() };
+    ev.t_ms = o->p->jobs ? o->p->t->job[o->p->job[0]].submit_ms : 0;
+    for (size_t i = 0; policy_key(i); i++) {
+        char name[64];
+        snprintf(name, sizeof name, "NS_%s", policy_key(i)->name);
+        if (getenv(name))
+            *policy_value(&ev.policy, policy_key(i)) = atoll(getenv(name));
+    }
+    return tell(o, &ev, e);
 }
 
 static int build(struct own *o, struct err *e)
@@ -90,6 +112,7 @@ static int submit(struct own *o, uint32_t i, struct err *e)
         .models = str_of(j->models),
         .request = j->request,
         .priority = j->priority,
+        .thaw_cost_ms = (uint32_t)freeze_cost_ms(j->gpus),
     };
     if (tell(o, &ev, e) == 0)
         return 0;
@@ -104,27 +127,70 @@ static int job_event(struct own *o, uint32_t i, enum job_event what, int64_t now
     return tell(o, &ev, e);
 }
 
-static int pass(struct own *o, int64_t now_ms, struct err *e)
+static void write_plan(struct own *o, const struct plan *plan, int64_t now_ms)
 {
-    struct plan plan;
-    arena_reset(&o->arena);
-    core_pass(o->core, now_ms, &o->arena, &plan);
-    if (o->journal)
-        journal_write(&(struct event){ .t_ms = now_ms, .kind = EVENT_PASS }, o->journal);
-    for (size_t k = 0; k < plan.n && o->journal; k++) {
+    journal_write(&(struct event){ .t_ms = now_ms, .kind = EVENT_PASS }, o->journal);
+    for (size_t k = 0; k < plan->n; k++) {
+        const struct action *a = &plan->action[k];
         struct event ev = { .t_ms = now_ms, .kind = EVENT_PLACE };
-        ev.place =
-            (struct event_place){ plan.action[k].job, plan.action[k].slots, plan.action[k].n };
+        if (a->kind == ACT_PROMISE)
+            ev.kind = EVENT_PROMISE;
+        ev.place = (struct event_place){ a->job, a->slots, a->n };
+        if (a->kind == ACT_TAKE) {
+            ev.kind = EVENT_JOB;
+            ev.job = (struct event_job){ a->job, JOB_EV_TAKE };
+        }
         journal_write(&ev, o->journal);
     }
-    for (size_t k = 0; k < plan.n; k++) {
-        uint32_t i = (uint32_t)plan.action[k].job.v - 1, job = o->p->job[i];
+}
+
+static int begin_stint(struct own *o, uint32_t i, const struct action *a, int64_t now_ms,
+                       struct err *e)
+{
+    uint32_t job = o->p->job[i];
+    if (o->out->start_ms[job] == NEVER) {
         o->out->start_ms[job] = now_ms;
-        o->out->gpus[job] = slots_gpus(plan.action[k].slots, plan.action[k].n);
-        o->out->end_ms[job] = now_ms + o->p->t->job[job].duration_ms;
-        heap_push(&o->ends, i);
-        if (job_event(o, i, JOB_EV_STARTED, now_ms, e) < 0)
-            return -1;
+        o->left_ms[i] = o->p->t->job[job].duration_ms;
+        o->out->gpus[job] = slots_gpus(a->slots, a->n);
+    }
+    o->since_ms[i] = now_ms;
+    o->out->end_ms[job] = now_ms + o->left_ms[i];
+    heap_push(&o->ends, i);
+    return job_event(o, i, JOB_EV_STARTED, now_ms, e);
+}
+
+/* Freezing takes no time here; what it costs is added to what is left. */
+static int freeze(struct own *o, uint32_t i, int64_t now_ms, struct err *e)
+{
+    uint32_t job = o->p->job[i];
+    heap_remove(&o->ends, i);
+    o->left_ms[i] = o->out->end_ms[job] - now_ms + freeze_cost_ms(o->p->t->job[job].gpus);
+    o->out->end_ms[job] = NEVER;
+    o->out->freezes[job]++;
+    outcome_hold(o->p->t, o->out, job, o->since_ms[i], now_ms);
+    return job_event(o, i, JOB_EV_FROZE, now_ms, e);
+}
+
+/* Passes until nothing more is frozen: what that made free is given out at the same instant. */
+static int pass(struct own *o, int64_t now_ms, struct err *e)
+{
+    for (bool again = true; again;) {
+        struct plan plan;
+        again = false;
+        arena_reset(&o->arena);
+        core_pass(o->core, now_ms, &o->arena, &plan);
+        if (o->journal)
+            write_plan(o, &plan, now_ms);
+        for (size_t k = 0; k < plan.n; k++) {
+            const struct action *a = &plan.action[k];
+            uint32_t i = (uint32_t)a->job.v - 1;
+            if ((a->kind == ACT_START || a->kind == ACT_THAW) &&
+                begin_stint(o, i, a, now_ms, e) < 0)
+                return -1;
+            if (a->kind == ACT_TAKE && freeze(o, i, now_ms, e) < 0)
+                return -1;
+            again = again || a->kind == ACT_TAKE;
+        }
     }
     return 0;
 }
@@ -136,7 +202,7 @@ static int step(struct own *o, int64_t now_ms, uint32_t *next, struct err *e)
         uint32_t i = heap_pop(&o->ends), job = o->p->job[i];
         if (job_event(o, i, JOB_EV_EXITED_OK, now_ms, e) < 0)
             return -1;
-        outcome_hold(o->p->t, o->out, job, o->out->start_ms[job], now_ms);
+        outcome_hold(o->p->t, o->out, job, o->since_ms[i], now_ms);
         progress_set(o->meter->bar, ++o->meter->done);
     }
     for (; *next < o->p->jobs && o->p->t->job[o->p->job[*next]].submit_ms <= now_ms; ++*next)
@@ -152,11 +218,13 @@ int replay_own(const struct part *p, const struct replay_options *opt, struct ou
     struct own o = { .core = core_new(), .p = p, .out = out, .journal = opt->journal, .meter = m };
     uint32_t next = 0;
     o.pos = xcalloc(p->jobs + 1, sizeof *o.pos);
+    o.left_ms = xcalloc(p->jobs + 1, sizeof *o.left_ms);
+    o.since_ms = xcalloc(p->jobs + 1, sizeof *o.since_ms);
     o.ends = (struct heap){ .pos = o.pos, .before = ends_before, .ctx = &o };
     memset(o.pos, 0xFF, (p->jobs + 1) * sizeof *o.pos); /* HEAP_OUT */
     if (o.journal)
         journal_write_header(o.journal);
-    if (build(&o, e) < 0)
+    if (tell_policy(&o, e) < 0 || build(&o, e) < 0)
         return -1;
     while (next < p->jobs || o.ends.n) {
         int64_t now_ms = INT64_MAX;

@@ -35,6 +35,7 @@ struct report {
     double utilisation;     /* mean GPUs held / GPUs, from begin to end */
     double started_at_once; /* part of the jobs that did not wait */
     double wall_s;
+    double freezes;
     float *used;    /* REPORT_POINTS means of GPUs held */
     float *waiting; /* the same of jobs waiting */
     float *demand;  /* the same of GPUs asked for by jobs submitted and unfinished */

@@ -39,6 +39,7 @@ void report_json(const struct report *r, struct buf *out)
     json_put_f64(&w, "utilisation", r->utilisation, 6);
     json_put_f64(&w, "started_at_once", r->started_at_once, 6);
     json_put_f64(&w, "wall_s", r->wall_s, 3);
+    json_put_f64(&w, "freezes", r->freezes, 4);
     json_begin(&w, "tenants", '[');
     for (uint32_t i = 0; i < r->tenants; i++)
         put_tenant(&w, &r->tenant[i]);

@@ -1,0 +1,178 @@
+#include "core/history.h"
+
+#include "base/decay.h"
+
+#define FADE 0.99         /* what is known of a tenant's jobs counts so much less with each end */
+#define FADE_SHARED 0.998 /* the same of everybody's */
+#define STRENGTH 4.0      /* ends that what is known of others is worth, a bin */
+#define FIRST_RATE 0.3    /* part that ends in a bin when nothing is known at all */
+#define LN2 0.69314718055994530942
+
+static const int64_t bin_begin_ms[HISTORY_BINS + 1] = {
+    0,        15000,    60000,     240000,    960000,     3840000,
+    15360000, 61440000, 245760000, 983040000, 3932160000, 15728640000,
+};
+
+void history_init(struct history *h)
+{
+    *h = (struct history){ 0 };
+    history_derive_begin(h);
+    history_derive_done(h);
+}
+
+void history_free(struct history *h)
+{
+    free(h->row);
+    map_free(&h->row_by_key);
+}
+
+uint32_t history_size(const struct request *r)
+{
+    uint64_t gpus = (uint64_t)r->gpus * r->replicas;
+    uint32_t size = 0;
+    for (uint64_t most = 1; gpus && size < HISTORY_SIZES - 1; most *= 2) {
+        size++;
+        if (gpus <= most)
+            break;
+    }
+    return size;
+}
+
+uint32_t history_bin(int64_t ran_ms)
+{
+    uint32_t b = 0;
+    while (b + 1 < HISTORY_BINS && ran_ms >= bin_begin_ms[b + 1])
+        b++;
+    return b;
+}
+
+int64_t history_bin_begin_ms(uint32_t bin)
+{
+    return bin_begin_ms[bin];
+}
+
+double history_gpus_weight(const struct request *r)
+{
+    double milli = r->gpus ? (double)r->gpus * GPU_MILLI : r->gpu_milli;
+    double gpus = milli * r->replicas / GPU_MILLI;
+    return gpus > 0.01 ? gpus * __builtin_sqrt(gpus) : 0.001;
+}
+
+static uint32_t row_of(struct history *h, uint32_t tenant, uint32_t size)
+{
+    uint64_t key = (uint64_t)tenant * HISTORY_SIZES + size, hit;
+    if (map_get(&h->row_by_key, key, &hit))
+        return (uint32_t)hit;
+    vec_grow(h->row, h->rows, h->row_cap);
+    h->row[h->rows] = (struct history_row){ .size = size };
+    memcpy(h->row[h->rows].worth, h->size[size].worth, sizeof h->size[size].worth);
+    memcpy(h->row[h->rows].rate, h->size[size].rate, sizeof h->size[size].rate);
+    map_set(&h->row_by_key, key, h->rows);
+    return h->rows++;
+}
+
+static void add_time(double ms[HISTORY_BINS], int64_t from_ms, int64_t to_ms)
+{
+    for (uint32_t b = history_bin(from_ms); b < HISTORY_BINS && from_ms < to_ms; b++) {
+        int64_t until = b + 1 < HISTORY_BINS ? MIN(to_ms, bin_begin_ms[b + 1]) : to_ms;
+        ms[b] += (double)(until - from_ms);
+        from_ms = until;
+    }
+}
+
+static void learn_row(struct history_row *r, double fade, int64_t from_ms, int64_t to_ms,
+                      bool ended)
+{
+    add_time(r->exposed_ms, from_ms, to_ms);
+    if (!ended)
+        return;
+    r->ended[history_bin(to_ms)] += 1;
+    for (uint32_t b = 0; b < HISTORY_BINS; b++) {
+        r->ended[b] *= fade;
+        r->exposed_ms[b] *= fade;
+    }
+}
+
+void history_learn(struct history *h, uint32_t tenant, uint32_t size, int64_t from_ms,
+                   int64_t to_ms, bool ended)
+{
+    uint32_t row = row_of(h, tenant, size);
+    learn_row(&h->row[row], FADE, from_ms, to_ms, ended);
+    learn_row(&h->size[size], FADE_SHARED, from_ms, to_ms, ended);
+    learn_row(&h->all, FADE_SHARED, from_ms, to_ms, ended);
+}
+
+/* ---- deriving ---- */
+
+static void clear_running(struct history_row *r)
+{
+    memset(r->running_ms, 0, sizeof r->running_ms);
+}
+
+void history_derive_begin(struct history *h)
+{
+    clear_running(&h->all);
+    for (uint32_t s = 0; s < HISTORY_SIZES; s++)
+        clear_running(&h->size[s]);
+    for (uint32_t i = 0; i < h->rows; i++)
+        clear_running(&h->row[i]);
+}
+
+void history_derive_running(struct history *h, uint32_t tenant, uint32_t size, int64_t from_ms,
+                            int64_t to_ms)
+{
+    uint32_t row = row_of(h, tenant, size);
+    add_time(h->row[row].running_ms, from_ms, to_ms);
+    add_time(h->size[size].running_ms, from_ms, to_ms);
+    add_time(h->all.running_ms, from_ms, to_ms);
+}
+
+/* The rate of each bin, leaning on `known` as if that had been seen STRENGTH times. */
+static void derive_rates(struct history_row *r, const double known[HISTORY_BINS])
+{
+    for (uint32_t b = 0; b < HISTORY_BINS; b++)
+        r->rate[b] =
+            (r->ended[b] + STRENGTH) / (r->exposed_ms[b] + r->running_ms[b] + STRENGTH / known[b]);
+}
+
+/* The best rate of ending over all horizons that end with a bin. */
+static void derive_worth(struct history_row *r)
+{
+    for (uint32_t from = 0; from < HISTORY_BINS; from++) {
+        double lives = 1, ended = 0, time_ms = 0, best = 0;
+        for (uint32_t b = from; b < HISTORY_BINS; b++) {
+            double length_ms = (double)(bin_begin_ms[b + 1] - bin_begin_ms[b]);
+            double stays = decay_pow2(-r->rate[b] * length_ms / LN2);
+            time_ms += lives * (1 - stays) / r->rate[b];
+            ended += lives * (1 - stays);
+            lives *= stays;
+            best = MAX(best, ended / time_ms);
+        }
+        r->worth[from] = best;
+    }
+}
+
+void history_derive_done(struct history *h)
+{
+    double nothing[HISTORY_BINS];
+    for (uint32_t b = 0; b < HISTORY_BINS; b++)
+        nothing[b] = FIRST_RATE / (double)(bin_begin_ms[b + 1] - bin_begin_ms[b]);
+    derive_rates(&h->all, nothing);
+    derive_worth(&h->all);
+    for (uint32_t s = 0; s < HISTORY_SIZES; s++) {
+        derive_rates(&h->size[s], h->all.rate);
+        derive_worth(&h->size[s]);
+    }
+    for (uint32_t i = 0; i < h->rows; i++) {
+        derive_rates(&h->row[i], h->size[h->row[i].size].rate);
+        derive_worth(&h->row[i]);
+    }
+}
+
+double history_worth(const struct history *h, uint32_t tenant, uint32_t size, uint32_t bin)
+{
+    uint64_t hit;
+    if (!map_get(&h->row_by_key, (uint64_t)tenant * HISTORY_SIZES + size, &hit))
+        return h->size[size].worth[bin];
+    return h->row[hit].worth[bin];
+}

@@ -1,0 +1,59 @@
+/* history - how long jobs have run, and what that says about those that run or wait now.
+ *
+ * Learnt online from what ran here, nothing else: for each tenant and size of job, how often jobs
+ * ended and how long they were at risk of it, by how long they had run (bins that grow fourfold).
+ * A job that still runs, or was frozen, counts for the time it ran: it is known not to have ended
+ * earlier.  The old fades with each job that ends.  What is not known of a tenant is taken from
+ * jobs of that size of everybody, and of those from jobs of any size.
+ *
+ * The worth of a job is its Gittins index by size: the best rate, over all horizons, at which
+ * running it on ends it.  Serving the highest worth first is what keeps the mean wait least when
+ * only the distribution of run times is known.
+ */
+#ifndef NS_CORE_HISTORY_H
+#define NS_CORE_HISTORY_H
+
+#include "base/map.h"
+#include "core/types.h"
+
+#define HISTORY_BINS 11u
+#define HISTORY_SIZES 8u /* by GPUs of the whole job: none or a part, 1, 2, 4, 8, 16, 32, more */
+
+struct history_row {
+    uint32_t size;
+    double ended[HISTORY_BINS];      /* jobs that ended in the bin, faded */
+    double exposed_ms[HISTORY_BINS]; /* time that jobs spent in the bin, faded the same way */
+    double running_ms[HISTORY_BINS]; /* of those that run: counted anew with each derivation */
+    double rate[HISTORY_BINS];       /* derived: of ending, each ms */
+    double worth[HISTORY_BINS];      /* derived: the index at the bin's begin, each ms */
+};
+
+struct history {
+    struct history_row all, size[HISTORY_SIZES];
+    struct history_row *row; /* of one tenant and one size */
+    uint32_t rows, row_cap;
+    struct map row_by_key;
+};
+
+void history_init(struct history *h);
+void history_free(struct history *h);
+
+uint32_t history_size(const struct request *r); /* the class of a job by its GPUs */
+uint32_t history_bin(int64_t ran_ms);           /* of a job that has run for so long */
+int64_t history_bin_begin_ms(uint32_t bin);
+double history_gpus_weight(
+    const struct request *r); /* GPUs^1.5: what a large job's worth is less */
+
+/* A job of this tenant and size ran from one of its own times to another; `ended` there? */
+void history_learn(struct history *h, uint32_t tenant, uint32_t size, int64_t from_ms,
+                   int64_t to_ms, bool ended);
+
+/* Rates and worths anew: begin, then all that runs, then done. */
+void history_derive_begin(struct history *h);
+void history_derive_running(struct history *h, uint32_t tenant, uint32_t size, int64_t from_ms,
+                            int64_t to_ms);
+void history_derive_done(struct history *h);
+
+double history_worth(const struct history *h, uint32_t tenant, uint32_t size, uint32_t bin);
+
+#endif

@@ -1,0 +1,75 @@
+/* Promises: slots that a waiting job has as soon as what holds them has gone.  Such a job is in no
+ * group: the pass that made the promise has decided, and nobody else starts in those slots. */
+#include "core/state.h"
+
+void promise_make(struct core *c, uint32_t job, const struct slot *slots, uint32_t n)
+{
+    struct job *j = &c->queue.job[job];
+    const struct request *r = &c->shapes.at[j->shape].request;
+    vec_grow(c->promise, c->promises, c->promise_cap);
+    struct promise *p = &c->promise[c->promises++];
+    *p = (struct promise){ .job = job, .n = n, .slot = xcalloc(n, sizeof *slots) };
+    memcpy(p->slot, slots, n * sizeof *slots);
+    p->cost_milli = cluster_cost_milli(&c->cluster, r, slots, n, c->policy.cpu_cost_milli);
+    claims_drop(c, job);
+    if (j->group != NONE)
+        queue_remove(&c->queue, &c->shapes, &c->shares, job);
+    j->promised = true;
+    cluster_promise(&c->cluster, r, slots, n, true);
+    shares_keep(&c->shares, j->leaf, p->cost_milli);
+}
+
+void promise_drop(struct core *c, uint32_t job)
+{
+    struct job *j = &c->queue.job[job];
+    if (!j->promised)
+        return;
+    j->promised = false;
+    for (uint32_t i = 0; i < c->promises; i++) {
+        struct promise *p = &c->promise[i];
+        if (p->job != job)
+            continue;
+        cluster_promise(&c->cluster, &c->shapes.at[j->shape].request, p->slot, p->n, false);
+        shares_keep(&c->shares, j->leaf, -p->cost_milli);
+        free(p->slot);
+        memmove(c->promise + i, c->promise + i + 1, (c->promises - i - 1) * sizeof *c->promise);
+        c->promises--;
+        return;
+    }
+}
+
+/* Does a job that stays hold a part of this slot? */
+static bool slot_is_held(const struct core *c, const struct slot *s)
+{
+    const struct node *n = &c->cluster.node[s->node];
+    for (uint32_t i = 0; i < n->jobs; i++) {
+        const struct job *j = &c->queue.job[n->job[i]];
+        if (j->state == JOB_FREEZING || j->state == JOB_STOPPING)
+            continue;
+        for (uint32_t k = 0; k < j->held->n; k++)
+            if (j->held->slot[k].node == s->node && (j->held->slot[k].gpu_mask & s->gpu_mask) &&
+                n->room.gpu[__builtin_ctz(s->gpu_mask)] < s->milli)
+                return true;
+    }
+    return false;
+}
+
+void promises_review(struct core *c)
+{
+    for (uint32_t i = 0; i < c->promises;) {
+        const struct promise *p = &c->promise[i];
+        uint32_t job = p->job;
+        bool broken = false;
+        for (uint32_t k = 0; k < p->n && !broken; k++)
+            broken =
+                c->cluster.node[p->slot[k].node].state != NODE_UP || slot_is_held(c, &p->slot[k]);
+        if (!broken) {
+            i++;
+            continue;
+        }
+        promise_drop(c, job);
+        const struct job *j = &c->queue.job[job];
+        if (j->state == JOB_QUEUED || (j->state == JOB_FROZEN && j->awake))
+            queue_add(&c->queue, &c->shapes, &c->shares, job);
+    }
+}

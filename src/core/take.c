@@ -1,0 +1,451 @@
+/* Taking back: room for a waiting job by freezing jobs that are worth less now, and by moving small
+ * ones that stay (frozen here, thawed there) into holes or onto others that are worth less.
+ *
+ * What may be frozen for whom: a job of another share when the own share is below that one even
+ * afterwards, counted at the fork of the tree where the two part; a job of the same user when it is
+ * of a lower class, or worth less by a margin.  Nobody is taken below a guarantee.  The search
+ * works on copies of the rooms of the nodes it touches; nothing is changed until it has succeeded.
+ */
+#include "core/take.h"
+
+#include "core/state.h"
+
+#define OPTIONS_MAX 64  /* jobs of one node that are looked at */
+#define TRIES_MAX 6     /* nodes that could not be cleared before the search gives up */
+#define MOVE_HARM 0.4   /* of moving a GPU's worth of a job, next to freezing it */
+#define FREEZE_HARM 0.5 /* of each job that is frozen, in GPUs */
+
+struct taker {
+    struct core *c;
+    struct take_scratch *s;
+    const struct job *j;
+    const struct request *r;
+    uint32_t rank;
+    double worth;
+    bool moves;
+    uint32_t bad[TRIES_MAX], bads; /* nodes that could not be cleared */
+};
+
+void take_scratch_free(struct take_scratch *s)
+{
+    free(s->room);
+    free(s->node_mark);
+    free(s->job_mark);
+    free(s->step);
+    free(s->fork);
+    free(s->allowed);
+    free(s->taken);
+}
+
+/* ---- rights ---- */
+
+/* For each share, the one at whose fork it parts from `leaf`; NONE on the way up itself.  Parents
+ * stand before their children. */
+static void find_forks(const struct shares *s, uint32_t leaf, uint32_t *fork)
+{
+    memset(fork, 0, s->n * sizeof *fork);
+    for (uint32_t i = leaf; i != NONE; i = s->at[i].parent)
+        fork[i] = NONE;
+    for (uint32_t i = 1; i < s->n; i++)
+        if (fork[i] != NONE)
+            fork[i] = fork[s->at[i].parent] == NONE ? i : fork[s->at[i].parent];
+}
+
+/* How much may be taken of the share at a fork so that the taker's side stays at or below it. */
+static int64_t allowance(const struct shares *s, uint32_t mine, uint32_t other, int64_t cost_milli)
+{
+    const struct share *x = &s->at[mine], *y = &s->at[other];
+    double above_x = share_above(s, mine, cost_milli), above_y = share_above(s, other, 0);
+    double most = above_y - above_x * y->weight_milli / x->weight_milli;
+    int64_t present = y->cost_milli + y->kept_milli - y->guarantee_milli;
+    if (most <= 0)
+        return 0;
+    return most >= (double)present ? present : (int64_t)most;
+}
+
+/* Fills fork, allowed and taken; false when nobody of another share may be frozen. */
+static bool find_rights(struct taker *t, int64_t cost_milli)
+{
+    const struct shares *s = &t->c->shares;
+    struct take_scratch *k = t->s;
+    bool any = false;
+    if (k->share_cap < s->cap) {
+        k->share_cap = s->cap;
+        k->fork = xrealloc(k->fork, s->cap, sizeof *k->fork);
+        k->allowed = xrealloc(k->allowed, s->cap, sizeof *k->allowed);
+        k->taken = xrealloc(k->taken, s->cap, sizeof *k->taken);
+    }
+    find_forks(s, t->j->leaf, k->fork);
+    for (uint32_t mine = t->j->leaf; mine != SHARE_ROOT; mine = s->at[mine].parent)
+        for (uint32_t i = 1; i < s->n; i++) {
+            if (k->fork[i] != i || s->at[i].parent != s->at[mine].parent)
+                continue;
+            k->allowed[i] = s->at[i].cost_milli ? allowance(s, mine, i, cost_milli) : 0;
+            any = any || k->allowed[i] > 0;
+        }
+    return any;
+}
+
+/* A job that runs and can be frozen now. */
+static bool can_freeze(const struct taker *t, uint32_t job)
+{
+    const struct job *v = &t->c->queue.job[job];
+    return v->state == JOB_RUNNING && v->thaw_cost_ms && !v->promised &&
+           t->s->job_mark[job] != t->s->epoch &&
+           t->c->now_ms - v->held->since_ms >= t->c->policy.min_run_ms;
+}
+
+static bool may_take(const struct taker *t, const struct job *v)
+{
+    const struct shares *s = &t->c->shares;
+    uint32_t fork = t->s->fork[v->leaf];
+    if (v->leaf == t->j->leaf) {
+        if (v->held->rank != t->rank)
+            return t->rank > v->held->rank;
+        return t->worth * 1000 > (double)v->held->worth * (double)t->c->policy.take_gain_milli;
+    }
+    if (v->held->cost_milli > t->s->allowed[fork] - t->s->taken[fork])
+        return false;
+    for (uint32_t i = v->leaf; i != fork; i = s->at[i].parent)
+        if (s->at[i].guarantee_milli &&
+            s->at[i].cost_milli + s->at[i].kept_milli - v->held->cost_milli <
+                s->at[i].guarantee_milli)
+            return false;
+    return true;
+}
+
+/* Is there anything at all that it may take?  The cheap way to say no. */
+static bool has_rights(struct taker *t)
+{
+    const struct share *leaf = &t->c->shares.at[t->j->leaf];
+    int64_t cost_milli = core_next_cost_milli(t->c, t->r);
+    bool others = find_rights(t, cost_milli);
+    bool own = leaf->least_rank < t->rank ||
+               (leaf->least_rank == t->rank &&
+                t->worth * 1000 > (double)leaf->least_worth * (double)t->c->policy.take_gain_milli);
+    return others || (own && leaf->cost_milli);
+}
+
+static double gpus_of(const struct held *h)
+{
+    double milli = 0;
+    for (uint32_t i = 0; i < h->n; i++)
+        milli += (double)__builtin_popcount(h->slot[i].gpu_mask) * h->slot[i].milli;
+    return milli / GPU_MILLI;
+}
+
+static double harm_of(const struct taker *t, const struct job *v)
+{
+    double ratio = (double)v->held->worth / t->worth;
+    return FREEZE_HARM + gpus_of(v->held) * (0.5 + MIN(ratio, 4.0));
+}
+
+/* ---- the overlay ---- */
+
+static void begin(struct taker *t)
+{
+    struct take_scratch *s = t->s;
+    const struct core *c = t->c;
+    if (s->node_cap < c->cluster.node_cap) {
+        s->node_mark = xrealloc(s->node_mark, c->cluster.node_cap, sizeof *s->node_mark);
+        memset(s->node_mark, 0, c->cluster.node_cap * sizeof *s->node_mark);
+        s->node_cap = c->cluster.node_cap;
+    }
+    if (s->job_cap < c->queue.job_cap) {
+        s->job_mark = xrealloc(s->job_mark, c->queue.job_cap, sizeof *s->job_mark);
+        memset(s->job_mark, 0, c->queue.job_cap * sizeof *s->job_mark);
+        s->job_cap = c->queue.job_cap;
+    }
+    s->epoch++;
+    s->rooms = s->steps = 0;
+    memset(s->taken, 0, c->shares.n * sizeof *s->taken);
+}
+
+static struct take_room *touched(const struct taker *t, uint32_t node)
+{
+    uint64_t mark = t->s->node_mark[node];
+    return mark >> 32 == t->s->epoch ? &t->s->room[(uint32_t)mark] : NULL;
+}
+
+static const struct room *room_of(const struct taker *t, uint32_t node)
+{
+    const struct take_room *m = touched(t, node);
+    return m ? &m->room : &t->c->cluster.node[node].offer;
+}
+
+static struct take_room *touch(struct taker *t, uint32_t node)
+{
+    struct take_scratch *s = t->s;
+    if (!touched(t, node)) {
+        vec_grow(s->room, s->rooms, s->room_cap);
+        s->room[s->rooms] =
+            (struct take_room){ .node = node, .room = t->c->cluster.node[node].offer };
+        s->node_mark[node] = (uint64_t)s->epoch << 32 | s->rooms++;
+    }
+    return &s->room[(uint32_t)s->node_mark[node]];
+}
+
+/* May replicas be put on this node, or jobs be moved to it? */
+static bool is_open(const struct taker *t, uint32_t node, const struct request *r)
+{
+    const struct node *nd = &t->c->cluster.node[node];
+    const struct take_room *m = touched(t, node);
+    return nd->state == NODE_UP && !(m && m->closed) &&
+           kind_allows(&t->c->cluster.kind[nd->kind], r);
+}
+
+/* Gives back what the job holds on one node. */
+static void free_slots(struct room *m, const struct core *c, uint32_t job, uint32_t node)
+{
+    const struct job *v = &c->queue.job[job];
+    const struct request *r = &c->shapes.at[v->shape].request;
+    for (uint32_t i = 0; i < v->held->n; i++)
+        if (v->held->slot[i].node == node)
+            room_give(m, r, v->held->slot[i].gpu_mask, v->held->slot[i].milli);
+}
+
+static void add_step(struct taker *t, uint32_t job, bool moves, struct slot to)
+{
+    struct take_scratch *s = t->s;
+    const struct job *v = &t->c->queue.job[job];
+    vec_grow(s->step, s->steps, s->step_cap);
+    s->step[s->steps++] = (struct take_step){ job, moves, to };
+    s->job_mark[job] = s->epoch;
+    for (uint32_t i = 0; i < v->held->n; i++) {
+        uint32_t node = v->held->slot[i].node;
+        if (i == 0 || node != v->held->slot[i - 1].node)
+            free_slots(&touch(t, node)->room, t->c, job, node);
+    }
+    if (!moves && v->leaf != t->j->leaf)
+        s->taken[s->fork[v->leaf]] += v->held->cost_milli;
+}
+
+/* Takes the GPUs of one replica of `r` in the overlay of the node. */
+static struct slot take_slot(struct taker *t, uint32_t node, const struct request *r)
+{
+    const struct kind *k = &t->c->cluster.kind[t->c->cluster.node[node].kind];
+    struct room *m = &touch(t, node)->room;
+    uint32_t milli = r->gpus ? GPU_MILLI : kind_share_milli(k, r);
+    uint16_t mask = room_pick(k, m, r);
+    room_take(m, r, mask, milli);
+    return (struct slot){ .node = node, .gpu_mask = mask, .milli = mask ? (uint16_t)milli : 0 };
+}
+
+/* ---- one node ---- */
+
+struct option {
+    uint32_t job;
+    bool moves;
+    double harm;
+};
+
+/* What has to go so that so many replicas fit on a node. */
+struct clearing {
+    uint32_t node, n;
+    double harm;
+    struct option pick[OPTIONS_MAX];
+};
+
+/* Those that are frozen for good first, the least harm first. */
+static int by_harm(const void *pa, const void *pb)
+{
+    const struct option *a = pa, *b = pb;
+    if (a->moves != b->moves)
+        return a->moves ? 1 : -1;
+    if (a->harm < b->harm || b->harm < a->harm)
+        return a->harm < b->harm ? -1 : 1;
+    return a->job < b->job ? -1 : a->job > b->job;
+}
+
+static uint32_t list_options(const struct taker *t, uint32_t node, bool moves, struct option *out)
+{
+    const struct core *c = t->c;
+    const struct node *nd = &c->cluster.node[node];
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < nd->jobs && n < OPTIONS_MAX; i++) {
+        const struct job *v = &c->queue.job[nd->job[i]];
+        if (!can_freeze(t, nd->job[i]))
+            continue;
+        if (may_take(t, v))
+            out[n++] = (struct option){ nd->job[i], false, harm_of(t, v) };
+        else if (moves && v->held->n == 1)
+            out[n++] =
+                (struct option){ nd->job[i], true, FREEZE_HARM + MOVE_HARM * gpus_of(v->held) };
+    }
+    qsort(out, n, sizeof *out, by_harm);
+    return n;
+}
+
+/* Does it fit when the first n of the options are gone, but for number `but`? */
+static bool fits_without(const struct taker *t, uint32_t node, const struct request *r, uint32_t q,
+                         const struct option *opt, uint32_t n, uint32_t but)
+{
+    struct room m = *room_of(t, node);
+    for (uint32_t i = 0; i < n; i++)
+        if (i != but && opt[i].job != NONE)
+            free_slots(&m, t->c, opt[i].job, node);
+    return room_replicas(&t->c->cluster.kind[t->c->cluster.node[node].kind], &m, r, q) >= q;
+}
+
+/* What would have to go from the node so that `q` replicas fit; false when nothing helps. */
+static bool price_node(const struct taker *t, uint32_t node, const struct request *r, uint32_t q,
+                       bool moves, struct clearing *out)
+{
+    struct option opt[OPTIONS_MAX] = { { 0 } };
+    uint32_t n = 0, used = 0;
+    out->node = node;
+    out->n = 0;
+    out->harm = 0;
+    if (fits_without(t, node, r, q, opt, 0, NONE))
+        return true;
+    n = list_options(t, node, moves, opt);
+    if (n == 0 || !fits_without(t, node, r, q, opt, n, NONE))
+        return false;
+    do
+        used++;
+    while (!fits_without(t, node, r, q, opt, used, NONE));
+    for (uint32_t i = used; i-- > 0;) /* the dearest that are not needed after all stay */
+        if (fits_without(t, node, r, q, opt, used, i))
+            opt[i].job = NONE;
+    for (uint32_t i = 0; i < used; i++)
+        if (opt[i].job != NONE) {
+            out->pick[out->n++] = opt[i];
+            out->harm += opt[i].harm;
+        }
+    return true;
+}
+
+static uint32_t free_milli(const struct taker *t, uint32_t node)
+{
+    const struct room *m = room_of(t, node);
+    uint32_t sum = 0;
+    for (int g = 0; g < GPUS_PER_NODE_MAX; g++)
+        sum += m->gpu[g];
+    return sum;
+}
+
+/* Where a job that has to move goes: the tightest hole, else where it displaces the least. */
+static bool move_job(struct taker *t, uint32_t job)
+{
+    struct core *c = t->c;
+    const struct request *r = &c->shapes.at[c->queue.job[job].shape].request;
+    struct clearing best = { .node = NONE }, one;
+    uint32_t tightest = UINT32_MAX;
+    for (uint32_t i = 0; i < c->cluster.nodes; i++) {
+        if (!is_open(t, i, r) || (tightest != UINT32_MAX && free_milli(t, i) >= tightest) ||
+            !price_node(t, i, r, 1, false, &one) || (one.n && tightest != UINT32_MAX))
+            continue;
+        if (one.n == 0) {
+            tightest = free_milli(t, i);
+            best = (struct clearing){ .node = i };
+        } else if (best.node == NONE || one.harm < best.harm) {
+            best = one;
+        }
+    }
+    if (best.node == NONE)
+        return false;
+    for (uint32_t i = 0; i < best.n; i++)
+        add_step(t, best.pick[i].job, false, (struct slot){ 0 });
+    struct slot to = take_slot(t, best.node, r);
+    add_step(t, job, true, to);
+    return true;
+}
+
+/* Clears the node and puts q replicas on it. */
+static bool clear_node(struct taker *t, const struct clearing *cl, uint32_t q, struct slot *out)
+{
+    touch(t, cl->node)->closed = true;
+    for (uint32_t i = 0; i < cl->n; i++)
+        if (!cl->pick[i].moves)
+            add_step(t, cl->pick[i].job, false, (struct slot){ 0 });
+    for (uint32_t i = 0; i < cl->n; i++)
+        if (cl->pick[i].moves && !move_job(t, cl->pick[i].job))
+            return false;
+    for (uint32_t i = 0; i < q; i++)
+        out[i] = take_slot(t, cl->node, t->r);
+    return true;
+}
+
+/* ---- the whole job ---- */
+
+/* Of the `left` replicas still to place, those that an idle node of this kind can take. */
+static uint32_t replicas_on(const struct taker *t, const struct kind *k, uint32_t left)
+{
+    struct room idle = kind_room(k);
+    return room_replicas(k, &idle, t->r, t->r->layout == LAYOUT_SPREAD ? 1 : left);
+}
+
+static bool is_bad(const struct taker *t, uint32_t node)
+{
+    for (uint32_t i = 0; i < t->bads; i++)
+        if (t->bad[i] == node)
+            return true;
+    return false;
+}
+
+/* The node where the next replicas do the least harm. */
+static bool cheapest(const struct taker *t, uint32_t left, uint32_t *out_q, struct clearing *out)
+{
+    const struct cluster *cl = &t->c->cluster;
+    uint32_t q = 0;
+    struct clearing one;
+    out->node = NONE;
+    for (uint32_t k = 0; k < cl->kinds; k++)
+        if (kind_allows(&cl->kind[k], t->r))
+            q = MAX(q, replicas_on(t, &cl->kind[k], left));
+    for (uint32_t i = 0; i < cl->nodes && q; i++) {
+        if (!is_open(t, i, t->r) || is_bad(t, i) || !price_node(t, i, t->r, q, t->moves, &one))
+            continue;
+        if (out->node == NONE || one.harm < out->harm)
+            *out = one;
+    }
+    *out_q = q;
+    return out->node != NONE;
+}
+
+static int by_node(const void *pa, const void *pb)
+{
+    const struct slot *a = pa, *b = pb;
+    return a->node < b->node ? -1 : a->node > b->node;
+}
+
+static bool find_once(struct taker *t)
+{
+    struct slot *out = t->c->slots;
+    begin(t);
+    for (uint32_t left = t->r->replicas, q; left; left -= q, out += q) {
+        struct clearing best;
+        if (!cheapest(t, left, &q, &best))
+            return false;
+        if (!clear_node(t, &best, q, out)) {
+            t->bad[t->bads++] = best.node;
+            return false;
+        }
+    }
+    qsort(t->c->slots, t->r->replicas, sizeof *t->c->slots, by_node);
+    return true;
+}
+
+/* A node that could not be cleared is left out, and all begins again. */
+static bool find(struct taker *t)
+{
+    for (uint32_t bads = NONE; bads != t->bads && t->bads < TRIES_MAX;) {
+        bads = t->bads;
+        if (find_once(t))
+            return true;
+    }
+    return false;
+}
+
+bool take_find(struct core *c, uint32_t job, uint32_t rank, double worth)
+{
+    const struct job *j = &c->queue.job[job];
+    const struct request *r = &c->shapes.at[j->shape].request;
+    struct taker t = { .c = c, .s = &c->take, .j = j, .r = r, .rank = rank, .worth = worth };
+    if (!(r->gpus || request_shares_gpu(r)) || r->scope == SCOPE_SWITCH || !has_rights(&t))
+        return false;
+    if (find(&t))
+        return true;
+    t.moves = true;
+    return find(&t);
+}
