@@ -151,9 +151,8 @@ int replay_own(const struct part *p, const struct replay_options *opt, struct ou
     AUTO(own_free)
     struct own o = { .core = core_new(), .p = p, .out = out, .journal = opt->journal, .meter = m };
     uint32_t next = 0;
-    o.pos = xcalloc(p->jobs + 1, sizeof *o.pos);
+    o.pos = heap_positions(p->jobs);
     o.ends = (struct heap){ .pos = o.pos, .before = ends_before, .ctx = &o };
-    memset(o.pos, 0xFF, (p->jobs + 1) * sizeof *o.pos); /* HEAP_OUT */
     if (o.journal)
         journal_write_header(o.journal);
     if (build(&o, e) < 0)
