@@ -59,13 +59,21 @@ static int run_policies(struct trace *t, const struct output *o, struct buf *jou
     return out->n ? 0 : err_set(e, ERR_INVALID, "--policy: none is named");
 }
 
+/* Whole seconds; -1 for what never happened. */
+static long long text_s(int64_t ms)
+{
+    return ms == NEVER ? -1 : (long long)(ms / 1000);
+}
+
 static void print_starts(const struct trace *t, const struct outcome *o, struct buf *b)
 {
-    buf_addz(b, "job_id,start_s,end_s\n");
+    AUTO(free_p) int64_t *held_ms = xcalloc((size_t)t->jobs + 1, sizeof *held_ms);
+    for (size_t k = 0; k < o->stints; k++)
+        held_ms[o->stint[k].job] += o->stint[k].to_ms - o->stint[k].from_ms;
+    buf_addz(b, "job_id,start_s,end_s,freezes,held_s\n");
     for (uint32_t i = 0; i < t->jobs; i++)
-        buf_printf(b, "%llu,%lld,%lld\n", (unsigned long long)t->job[i].id,
-                   o->start_ms[i] == NEVER ? -1LL : (long long)o->start_ms[i] / 1000,
-                   o->end_ms[i] == NEVER ? -1LL : (long long)o->end_ms[i] / 1000);
+        buf_printf(b, "%llu,%lld,%lld,%u,%lld\n", (unsigned long long)t->job[i].id,
+                   text_s(o->start_ms[i]), text_s(o->end_ms[i]), o->freezes[i], text_s(held_ms[i]));
 }
 
 static void print_text(const struct trace *t, const struct output *o, const struct runs *r,

@@ -122,8 +122,14 @@ test_expect 'a tenant that only groups others has no row' '
 
 test_expect 'starts lists every job once' '
     nightshift-sim replay --data philly --trace philly --policy fifo --starts starts.csv >/dev/null &&
-    [ "$(head -n 1 starts.csv)" = job_id,start_s,end_s ] && [ "$(wc -l <starts.csv)" = 201 ] &&
+    [ "$(head -n 1 starts.csv)" = job_id,start_s,end_s,freezes,held_s ] && [ "$(wc -l <starts.csv)" = 201 ] &&
     ! grep -e "-" starts.csv'
+
+test_expect 'starts says how often a job was preempted and how long it had its GPUs' '
+    nightshift-sim replay --data philly --trace philly --policy srtf --starts starts.csv >/dev/null &&
+    awk -F, "NR > 1 && \$4 == 0 && \$3 - \$2 != \$5 { bad++ }
+        NR > 1 && \$4 > 0 { preempted++; if (\$3 - \$2 <= \$5) bad++ }
+        END { exit bad > 0 || preempted == 0 }" starts.csv'
 
 test_expect 'a table has a row for each policy' '
     nightshift-sim replay --data philly --trace philly --policy fifo,sjf,nightshift >out 2>err &&
