@@ -198,15 +198,14 @@ static void start(struct preempt *r, uint32_t i, int64_t now_ms)
     heap_push(&r->ends, i);
 }
 
-/* A pass is due when something has changed. */
+/* Something changes then: a pass is due. */
 static void changes(struct preempt *r, int64_t when_ms)
 {
     int64_t tick = r->policy->tick_ms, over = when_ms % tick;
     if (when_ms == NEVER)
         return;
-    if (over)
-        when_ms += over < 0 ? -over : tick - over;
-    r->due_ms = MIN(r->due_ms, when_ms);
+    int64_t wait_ms = over > 0 ? tick - over : -over; /* a trace may begin before time 0 */
+    r->due_ms = MIN(r->due_ms, when_ms + wait_ms);
 }
 
 static void pass(struct preempt *r, int64_t now_ms)
@@ -299,7 +298,7 @@ int replay_preempt(const struct part *p, const struct replay_options *o, struct 
     uint32_t next = 0;
     if (open_preempt(&r, o->policy, e) < 0)
         return -1;
-    while (next < p->jobs || r.lives) {
+    while (next < p->jobs || r.ends.n || r.due_ms != NEVER) {
         int64_t now_ms = r.due_ms;
         if (r.ends.n)
             now_ms = MIN(now_ms, out->end_ms[p->job[heap_top(&r.ends)]]);

@@ -4,9 +4,6 @@
 #include "simulate/stage.h"
 #include "sys/progress.h"
 
-/* The authors' simulator of QSSF looks at its queue once a second. */
-#define QSSF_TICK_MS 1000
-
 /* What a queue is ordered by: the least first. */
 typedef double (*rank_of)(const struct trace_job *j, double gpus);
 
@@ -14,8 +11,8 @@ struct reference_policy {
     const char *name;
     const char *packing;
     rank_of rank; /* NULL: in the order of arrival */
-    /* Of equal rank the one with fewer GPUs goes first; and where nobody waited, the jobs of one
-     * instant are tried in that order alone, and by rank a tick later. */
+    /* Of equal rank the one with fewer GPUs goes first; and where nobody waited, those that come at
+     * one instant go in that order alone. */
     bool fewest_gpus;
 };
 
@@ -54,7 +51,6 @@ struct reference {
     uint32_t *waiting_pos, *ends_pos;
     double *rank, *gpus; /* of those that have come */
     bool all_new;        /* nobody in the queue was there before this instant */
-    int64_t again_ms;    /* the queue is looked at then even if nothing happens */
 };
 
 static void reference_free(struct reference *r)
@@ -115,7 +111,7 @@ static void finish(struct reference *r, uint32_t i)
 }
 
 /* Those that are left of a queue in which all were new are no longer new. */
-static void order_by_rank(struct reference *r, int64_t now_ms)
+static void order_by_rank(struct reference *r)
 {
     uint32_t n = r->waiting.n;
     AUTO(free_p) uint32_t *left = xcalloc(n + 1, sizeof *left);
@@ -124,16 +120,12 @@ static void order_by_rank(struct reference *r, int64_t now_ms)
     r->all_new = false;
     for (uint32_t k = 0; k < n; k++)
         heap_push(&r->waiting, left[k]);
-    if (n)
-        r->again_ms = now_ms + QSSF_TICK_MS;
 }
 
 static int step(struct reference *r, int64_t now_ms, uint32_t *next, struct err *e)
 {
     while (r->ends.n && r->out->end_ms[r->p->job[heap_top(&r->ends)]] <= now_ms)
         finish(r, heap_pop(&r->ends));
-    if (r->again_ms <= now_ms)
-        r->again_ms = NEVER;
     r->all_new = r->policy->fewest_gpus && r->waiting.n == 0;
     for (; *next < r->p->jobs && r->p->t->job[r->p->job[*next]].submit_ms <= now_ms; ++*next)
         if (arrive(r, *next, e) < 0)
@@ -141,7 +133,7 @@ static int step(struct reference *r, int64_t now_ms, uint32_t *next, struct err 
     while (r->waiting.n && stage_take(&r->stage, heap_top(&r->waiting)))
         start(r, heap_pop(&r->waiting), now_ms);
     if (r->all_new)
-        order_by_rank(r, now_ms);
+        order_by_rank(r);
     return 0;
 }
 
@@ -157,9 +149,7 @@ int replay_reference(const struct part *p, const struct replay_options *o, struc
                      struct replay_meter *m, struct err *e)
 {
     AUTO(reference_free)
-    struct reference r = {
-        .policy = find_policy(o->policy), .p = p, .out = out, .meter = m, .again_ms = NEVER
-    };
+    struct reference r = { .policy = find_policy(o->policy), .p = p, .out = out, .meter = m };
     uint32_t next = 0;
     if (!r.policy)
         return err_set(e, ERR_INTERNAL, "'%s' is no reference policy", o->policy);
@@ -172,7 +162,7 @@ int replay_reference(const struct part *p, const struct replay_options *o, struc
     if (stage_open(&r.stage, p, r.policy->packing, e) < 0)
         return -1;
     while (next < p->jobs || r.ends.n) {
-        int64_t now_ms = r.again_ms;
+        int64_t now_ms = NEVER;
         if (r.ends.n)
             now_ms = MIN(now_ms, out->end_ms[p->job[heap_top(&r.ends)]]);
         if (next < p->jobs)

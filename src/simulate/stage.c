@@ -164,14 +164,14 @@ double stage_gpus(const struct stage *s, uint32_t i)
     return slots_gpus(s->held[i].slots, s->held[i].n);
 }
 
+uint64_t stage_total_milli(const struct stage *s)
+{
+    return s->c.total.of[RES_GPU];
+}
+
 uint64_t stage_wants_milli(const struct stage *s, uint32_t i)
 {
     const struct request *q = &s->request[i];
     uint64_t each = q->gpus ? (uint64_t)q->gpus * GPU_MILLI : cluster_most_share_milli(&s->c, q);
-    return each * q->replicas;
-}
-
-uint64_t stage_total_milli(const struct stage *s)
-{
-    return s->c.total.of[RES_GPU];
+    return MIN(each * q->replicas, stage_total_milli(s));
 }

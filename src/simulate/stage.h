@@ -47,8 +47,9 @@ void stage_give(struct stage *s, uint32_t i);
 
 double stage_gpus(const struct stage *s, uint32_t i); /* that it holds */
 
-/* Thousandths of a GPU: what an admitted job asks for, and what there is. */
-uint64_t stage_wants_milli(const struct stage *s, uint32_t i);
+/* Thousandths of a GPU: what there is, and what an admitted job asks for.  A share by memory counts
+ * by the machines on which it is largest, but as no more than there is. */
 uint64_t stage_total_milli(const struct stage *s);
+uint64_t stage_wants_milli(const struct stage *s, uint32_t i);
 
 #endif
