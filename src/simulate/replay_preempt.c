@@ -19,7 +19,7 @@
 
 struct preempt;
 
-/* What comes first in the order; of equal keys the one with the lower tie. */
+/* What comes first in the order: the least. */
 struct key {
     int64_t major, minor;
 };
@@ -273,30 +273,31 @@ static int step(struct preempt *r, int64_t now_ms, uint32_t *next, struct err *e
     return 0;
 }
 
-static int open_preempt(struct preempt *r, const char *policy, struct err *e)
+static const struct preempt_policy *find_policy(const char *name)
 {
-    uint32_t n = r->p->jobs;
     for (size_t i = 0; i < ARRAY_LEN(policies); i++)
-        if (strcmp(policies[i].name, policy) == 0)
-            r->policy = &policies[i];
-    if (!r->policy)
-        return err_set(e, ERR_INTERNAL, "'%s' is no policy that preempts", policy);
-    r->state = xcalloc((size_t)n + 1, sizeof *r->state);
-    r->live = xcalloc((size_t)n + 1, sizeof *r->live);
-    r->start = xcalloc((size_t)n + 1, sizeof *r->start);
-    r->stop = xcalloc((size_t)n + 1, sizeof *r->stop);
-    r->ends_pos = heap_positions(n);
-    r->ends = (struct heap){ .pos = r->ends_pos, .before = ends_before, .ctx = r };
-    return stage_open(&r->stage, r->p, STAGE_CONSOLIDATE, e);
+        if (strcmp(policies[i].name, name) == 0)
+            return &policies[i];
+    return NULL;
 }
 
 int replay_preempt(const struct part *p, const struct replay_options *o, struct outcome *out,
                    struct replay_meter *m, struct err *e)
 {
     AUTO(preempt_free)
-    struct preempt r = { .p = p, .out = out, .meter = m, .due_ms = NEVER };
+    struct preempt r = {
+        .policy = find_policy(o->policy), .p = p, .out = out, .meter = m, .due_ms = NEVER
+    };
     uint32_t next = 0;
-    if (open_preempt(&r, o->policy, e) < 0)
+    if (!r.policy)
+        return err_set(e, ERR_INTERNAL, "'%s' is no policy that preempts", o->policy);
+    r.state = xcalloc((size_t)p->jobs + 1, sizeof *r.state);
+    r.live = xcalloc((size_t)p->jobs + 1, sizeof *r.live);
+    r.start = xcalloc((size_t)p->jobs + 1, sizeof *r.start);
+    r.stop = xcalloc((size_t)p->jobs + 1, sizeof *r.stop);
+    r.ends_pos = heap_positions(p->jobs);
+    r.ends = (struct heap){ .pos = r.ends_pos, .before = ends_before, .ctx = &r };
+    if (stage_open(&r.stage, p, STAGE_CONSOLIDATE, e) < 0)
         return -1;
     while (next < p->jobs || r.ends.n || r.due_ms != NEVER) {
         int64_t now_ms = r.due_ms;
