@@ -20,6 +20,9 @@ FGD_PUBLISHED = {
 PHILLY_REFERENCE = {"fifo": (26704, 4027, 133734), "sjf": (23250, 572, 10193)}
 PHILLY_POOLED = {"fifo": (375256, 352579), "sjf": (30305, 7628)}
 
+# Satisfaction, the worst tenant's, Jain's index, of the same replays (reference simulators, hour by hour).
+PHILLY_FAIRNESS = {"fifo": (0.797, 0.294, 0.943), "sjf": (0.896, 0.798, 0.997)}
+
 SCALES = ((1000, 10000), (2000, 20000), (5000, 50000), (10000, 100000), (20000, 200000), (50000, 500000))
 
 

@@ -149,11 +149,14 @@ static double number_at(const struct json *o, const char *key)
 
 static void json_has_every_figure_as_a_number(void)
 {
-    static const char *const keys[] = { "jobs",        "unfinished",  "nodes",
-                                        "gpus",        "avg_jct_s",   "avg_queue_s",
-                                        "p50_queue_s", "p90_queue_s", "p99_queue_s",
-                                        "max_queue_s", "utilisation", "started_at_once",
-                                        "wall_s" };
+    static const char *const keys[] = {
+        "jobs",         "unfinished",   "nodes",           "gpus",
+        "avg_jct_s",    "avg_queue_s",  "p50_queue_s",     "p90_queue_s",
+        "p99_queue_s",  "max_queue_s",  "utilisation",     "wall_s",
+        "satisfaction", "jain",         "started_at_once", "makespan_s",
+        "freezes",      "worst_tenant", "worst_rho",       "unfair_pct",
+        "freezes_max",  "p50_cover",    "p90_cover",       "interval_width_ratio",
+    };
     AUTO(free_p) struct world *w = world_new(5);
     AUTO(buf_free) struct buf b = BUF(LIMIT);
     w->tenant[0].name = HOSTILE;
@@ -190,6 +193,7 @@ static void what_is_not_finite_is_unknown(void)
     struct report *r = &w->r[2];
     r->avg_queue_s = r->p99_queue_s = r->utilisation = NAN;
     r->avg_jct_s = INFINITY;
+    r->worst_rho = r->p90_cover = r->satisfaction = NAN;
     w->tenant[0].entitled_hours = 0;
     w->used[3] = NAN;
     w->demand[4] = -INFINITY;
@@ -199,6 +203,7 @@ static void what_is_not_finite_is_unknown(void)
     report_json_series(r, &b);
     report_page(w->r, 3, &b);
     CHECK(has(&b, "\"avg_jct_s\":null") && has(&b, "–"));
+    CHECK(has(&b, "\"p90_cover\":null") && has(&b, "\"worst_rho\":null"));
     static const char *const leaks[] = { ":nan", ",nan", " nan", ">nan",
                                          ":inf", ",inf", ">inf", "-inf" };
     for (size_t i = 0; i < ARRAY_LEN(leaks); i++)
