@@ -170,6 +170,7 @@ void replay_measure(struct trace *t, const struct outcome *o, struct report *out
     AUTO(entitle_close) struct entitle *en = entitle_open(t);
     struct report r = { .trace = t->name,
                         .simulated = t->simulated,
+                        .rho_note = t->rho_note,
                         .jobs = t->jobs,
                         .nodes = t->nodes,
                         .begin_ms = x.begin_ms,

@@ -28,6 +28,7 @@ struct report_tenant {
 struct report {
     const char *trace, *policy;
     bool simulated;
+    const char *rho_note; /* NULL: rho is no figure of this trace; JSON has it all the same */
     uint64_t jobs, unfinished;
     uint32_t nodes;
     double gpus;

@@ -27,6 +27,8 @@ static void put_fairness(struct json_out *w, const struct report *r)
     json_put_f64(w, "jain", r->jain, 6);
     json_put_f64(w, "worst_rho", r->worst_rho, 4);
     json_put_f64(w, "unfair_pct", r->unfair_pct, 2);
+    if (r->rho_note)
+        json_put_str(w, "rho_note", str_of(r->rho_note));
     json_put_f64(w, "makespan_s", r->makespan_s, 3);
     json_put_f64(w, "freezes", r->freezes, 4);
     json_put_u64(w, "freezes_max", r->freezes_max);

@@ -33,6 +33,14 @@ static void fill_report(struct world *w, struct report *r, uint32_t tenants)
     r->max_queue_s = 80000;
     r->utilisation = 0.7577;
     r->started_at_once = 0.61;
+    r->satisfaction = 0.931;
+    r->worst_tenant = 0.884;
+    r->jain = 0.99;
+    r->worst_rho = 1.78;
+    r->unfair_pct = 5;
+    r->makespan_s = 600000;
+    r->freezes = 0.23;
+    r->freezes_max = 4;
     r->wall_s = 0.5;
     r->used = w->used;
     r->waiting = w->waiting;
@@ -113,6 +121,46 @@ static void table_has_a_row_a_policy_and_a_tenant(void)
     buf_truncate(&b, 0);
     report_table(w->r, 3, &b);
     CHECK(!has(&b, "simulated"));
+}
+
+static void fairness_is_shown_and_rho_only_with_its_note(void)
+{
+    AUTO(free_p) struct world *w = world_new(5);
+    AUTO(buf_free) struct buf b = BUF(LIMIT);
+    report_table(w->r, 3, &b);
+    CHECK(has(&b, "satisfaction") && has(&b, "93.1 %") && has(&b, "88.4 %") && has(&b, "0.23"));
+    CHECK(!has(&b, "rho") && !has(&b, "1.78"));
+    report_page(w->r, 3, &b);
+    CHECK(has(&b, "had <strong>93.1 %</strong>") && has(&b, "least <strong>88.4 %</strong>"));
+    CHECK(has(&b, "frozen 0.23 times on average, at most 4 times") && !has(&b, "Worst rho"));
+    for (int i = 0; i < 3; i++)
+        w->r[i].rho_note = "mind <this>";
+    buf_truncate(&b, 0);
+    report_table(w->r, 3, &b);
+    CHECK(has(&b, "worst rho") && has(&b, "1.78") && has(&b, "5.0 %") && has(&b, "mind <this>"));
+    buf_truncate(&b, 0);
+    report_page(w->r, 1, &b);
+    CHECK(has(&b, "Worst rho <strong>1.78</strong>") && has(&b, "mind &lt;this&gt;"));
+    buf_truncate(&b, 0);
+    report_json(&w->r[2], &b);
+    CHECK(has(&b, "\"rho_note\":\"mind <this>\""));
+}
+
+static void a_terminal_lists_a_hundred_tenants_at_most(void)
+{
+    AUTO(free_p) struct world *w = world_new(5);
+    AUTO(buf_free) struct buf b = BUF(LIMIT);
+    struct report_tenant many[101];
+    for (size_t i = 0; i < ARRAY_LEN(many); i++)
+        many[i] = w->tenant[0];
+    w->r[2].tenant = many;
+    w->r[2].tenants = 100;
+    report_table(w->r, 3, &b);
+    CHECK(has(&b, "\nvision ") && !has(&b, "too many"));
+    buf_truncate(&b, 0);
+    w->r[2].tenants = 101;
+    report_table(w->r, 3, &b);
+    CHECK(!has(&b, "\nvision ") && has(&b, "101 tenants are too many to list here"));
 }
 
 static void table_lines_end_in_one_column(void)
@@ -342,6 +390,9 @@ static void too_small_a_buffer_is_noticed(void)
 
 static const struct test tests[] = {
     { "a table has a row a policy and a row a tenant", table_has_a_row_a_policy_and_a_tenant },
+    { "fairness is shown, and rho only with its note",
+      fairness_is_shown_and_rho_only_with_its_note },
+    { "a terminal lists a hundred tenants at most", a_terminal_lists_a_hundred_tenants_at_most },
     { "a table is aligned whatever the names", table_lines_end_in_one_column },
     { "JSON has every figure as a number", json_has_every_figure_as_a_number },
     { "JSON series have every point", json_series_has_every_point },

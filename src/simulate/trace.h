@@ -48,6 +48,8 @@ struct trace {
     uint32_t
         skipped;    /* lines of the file that are no jobs to replay (never ran, or a part of one) */
     bool simulated; /* made by a generator: said wherever it is shown */
+    const char *rho_note; /* each job has an equal share, so finish-time fairness is a figure of the
+                             trace; said wherever it is shown.  NULL: it is none */
     struct arena arena;
 };
 
