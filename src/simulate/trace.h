@@ -76,6 +76,16 @@ int trace_read_swf(const char *file, uint32_t gpus_per_node, struct trace *out, 
 int trace_parse_swf(const struct csv_source *from, uint32_t gpus_per_node, struct trace *out,
                     struct err *e) MUST_USE;
 
+/* The jobs of Shockwave (NSDI'23) on a pool of GPUs: FILE, or without one
+ * DIR/shockwave/tacc32_120jobs.csv, plain or gzipped.  A job runs as long as alone on its GPUs. */
+struct trace_pool {
+    uint32_t gpus, per_node;
+};
+int trace_read_shockwave(const char *dir, const char *file, struct trace_pool pool,
+                         struct trace *out, struct err *e) MUST_USE;
+int trace_parse_shockwave(const struct csv_source *from, struct trace_pool pool, struct trace *out,
+                          struct err *e) MUST_USE;
+
 /* A small lab's weeks from a seed: ten desks, a server, five tenants, jobs by day and night.
  * Time 0 is a Monday's midnight. */
 int trace_make_lab(uint64_t seed, uint32_t days, struct trace *out, struct err *e) MUST_USE;
