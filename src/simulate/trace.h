@@ -90,6 +90,17 @@ int trace_parse_shockwave(const struct csv_source *from, struct trace_pool pool,
  * Time 0 is a Monday's midnight. */
 int trace_make_lab(uint64_t seed, uint32_t days, struct trace *out, struct err *e) MUST_USE;
 
+/* ---- the same work, a little different ---- */
+
+/* What a figure should not depend on.  The same seed changes the same trace in the same way; the
+ * trace's name says what was changed. */
+struct trace_change {
+    uint64_t seed;
+    uint32_t jitter_pct;  /* each duration times a factor, uniform in 1 ± this; 0 … 100 */
+    uint32_t shift_hours; /* all jobs of a tenant later by a time, uniform in 0 … this */
+};
+int trace_change(struct trace *t, const struct trace_change *c, struct err *e) MUST_USE;
+
 /* ---- for readers ---- */
 
 /* Machines that are alike: `units` GPUs or CPUs on each. */

@@ -22,7 +22,7 @@ test_expect 'the help of each command names its options' '
             exit 1
     done
     nightshift-sim replay --help >out &&
-    for o in data trace pooled gpus jobs swf journal policy html starts json; do
+    for o in data trace pooled gpus jobs swf journal jitter shift seed freeze-cost policy html starts json; do
         grep -e "--$o" out || exit 1
     done'
 
@@ -50,7 +50,10 @@ test_expect 'an unknown policy is refused with the known ones' '
 test_expect 'numbers out of their bounds are refused' '
     refused lab --days 0 && refused lab --days 1000 && refused lab --days -1 &&
     refused lab --days week && refused scale --nodes 1 && refused scale --jobs 0 &&
-    grep -e "--jobs: " err'
+    grep -e "--jobs: " err &&
+    refused replay --swf s --jitter 101 && refused replay --swf s --shift 0 &&
+    refused replay --swf s --freeze-cost -1 && grep -e "--freeze-cost: " err &&
+    refused replay --swf s --freeze-cost 1001'
 
 test_expect 'what is missing is named with an example' '
     refused replay && grep "hint: for example: nightshift-sim replay" err &&
