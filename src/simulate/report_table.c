@@ -3,8 +3,9 @@
 
 #include <stdio.h>
 
-#define CELL_BYTES 128
+#define CELL_BYTES 256
 #define NAME_COLUMNS 28
+#define TITLE_COLUMNS 60 /* four bytes each still fit a cell */
 #define TENANT_ROWS 100u
 
 struct grid {
@@ -54,14 +55,14 @@ static size_t printable(const char *z)
     return n;
 }
 
-/* A name of at most NAME_COLUMNS characters, a longer one ending in "…". */
-static void grid_put_name(struct grid *g, size_t row, const char *z)
+/* A name of at most `most` characters, a longer one ending in "…". */
+static void grid_put_short(struct grid *g, size_t row, const char *z, size_t most)
 {
     char *to = g->cell[row * g->cols];
     size_t columns = 0;
     for (z = z ? z : ""; *z; columns++) {
         size_t n = printable(z);
-        if (columns + 1 == NAME_COLUMNS && z[n ? n : 1]) {
+        if (columns + 1 == most && z[n ? n : 1]) {
             memcpy(to, "…", strlen("…"));
             to += strlen("…");
             break;
@@ -74,6 +75,11 @@ static void grid_put_name(struct grid *g, size_t row, const char *z)
         z += n ? n : 1;
     }
     *to = '\0';
+}
+
+static void grid_put_name(struct grid *g, size_t row, const char *z)
+{
+    grid_put_short(g, row, z, NAME_COLUMNS);
 }
 
 /* The first column to the left, figures to the right. */
@@ -99,7 +105,7 @@ static void print_title(const struct report *r, struct buf *out)
 {
     char span[TEXT_MAX], gpus[TEXT_MAX], jobs[TEXT_MAX], nodes[TEXT_MAX];
     AUTO(grid_free) struct grid name = grid_new(1, 1);
-    grid_put_name(&name, 0, r->trace);
+    grid_put_short(&name, 0, r->trace, TITLE_COLUMNS);
     buf_printf(out, "%s%s: %s jobs in %s on %s nodes with %s GPUs\n\n", name.cell[0],
                r->simulated ? " (simulated)" : "", text_count((double)r->jobs, jobs),
                text_duration((double)(r->end_ms - r->begin_ms) / 1000, span),

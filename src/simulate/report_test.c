@@ -118,9 +118,10 @@ static void table_has_a_row_a_policy_and_a_tenant(void)
     CHECK(has(&b, "1h 43m") && has(&b, "6h 23m") && has(&b, "38s") && has(&b, "75.8 %"));
     CHECK(has(&b, "\nvision ") && has(&b, "0.5") && has(&b, "1h 12m") && has(&b, "91.0 %"));
     w->r[2].simulated = false;
+    w->r[2].trace = "philly, pooled, jitter 100 %, shift 8784 h, seed 4294967295";
     buf_truncate(&b, 0);
     report_table(w->r, 3, &b);
-    CHECK(!has(&b, "simulated"));
+    CHECK(!has(&b, "simulated") && has(&b, "shift 8784 h, seed 4294967295: 1,843 jobs"));
 }
 
 static void fairness_is_shown_and_rho_only_with_its_note(void)
