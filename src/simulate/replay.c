@@ -11,6 +11,16 @@ double slots_gpus(const struct slot *s, uint32_t n)
     return (double)milli / GPU_MILLI;
 }
 
+int64_t freeze_cost_ms(uint32_t gpus)
+{
+    return gpus <= 1 ? 7000 : gpus <= 8 ? 30000 : 60000;
+}
+
+int64_t replay_freeze_ms(const struct replay_options *o, uint32_t gpus)
+{
+    return freeze_cost_ms(gpus) * o->freeze_cost_milli / 1000;
+}
+
 struct outcome outcome_new(struct trace *t)
 {
     struct outcome o = { .start_ms = arena_array(&t->arena, int64_t, t->jobs + 1),

@@ -41,10 +41,17 @@ struct part {
     uint32_t *job, jobs;
 };
 
+/* What it costs a job to be frozen and thawed, in run time added, as the published simulators have
+ * it: 7 s with one GPU, 30 s with up to 8, 60 s with more. */
+int64_t freeze_cost_ms(uint32_t gpus);
+
 struct replay_options {
     const char *policy;
+    uint32_t freeze_cost_milli; /* times freeze_cost_ms, in thousandths; 0: freezing is free */
     struct buf *journal; /* nightshift only: what happened and what was decided; NULL: not kept */
 };
+
+int64_t replay_freeze_ms(const struct replay_options *o, uint32_t gpus);
 
 /* The arrays of *out live in the trace's arena. */
 int replay_run(struct trace *t, const struct replay_options *o, struct report *out,

@@ -51,6 +51,7 @@ struct state {
 struct preempt {
     struct stage stage;
     const struct preempt_policy *policy;
+    const struct replay_options *options;
     const struct part *p;
     struct outcome *out;
     struct replay_meter *meter;
@@ -163,12 +164,6 @@ static void order(struct preempt *r, int64_t now_ms)
     }
 }
 
-/* Writing a checkpoint, and starting from it. */
-static int64_t cost_ms(const struct trace_job *j)
-{
-    return j->gpus <= 1 ? 7000 : j->gpus <= 8 ? 30000 : 60000;
-}
-
 static void stop(struct preempt *r, uint32_t i, int64_t now_ms)
 {
     struct state *s = &r->state[i];
@@ -179,7 +174,8 @@ static void stop(struct preempt *r, uint32_t i, int64_t now_ms)
     heap_remove(&r->ends, i);
     r->out->end_ms[job] = NEVER;
     r->out->freezes[job]++;
-    *s = (struct state){ .left_ms = s->left_ms - ran + cost_ms(stage_job(&r->stage, i)),
+    *s = (struct state){ .left_ms = s->left_ms - ran +
+                                    replay_freeze_ms(r->options, stage_job(&r->stage, i)->gpus),
                          .served_ms = s->served_ms + ran,
                          .since_ms = NEVER,
                          .turn = r->turns++ };
@@ -286,7 +282,12 @@ int replay_preempt(const struct part *p, const struct replay_options *o, struct 
 {
     AUTO(preempt_free)
     struct preempt r = {
-        .policy = find_policy(o->policy), .p = p, .out = out, .meter = m, .due_ms = NEVER
+        .policy = find_policy(o->policy),
+        .options = o,
+        .p = p,
+        .out = out,
+        .meter = m,
+        .due_ms = NEVER,
     };
     uint32_t next = 0;
     if (!r.policy)

@@ -196,7 +196,7 @@ static void a_tenant_with_nodes_of_its_own_uses_no_others(void)
 
 static void refused(struct trace *t, const char *policy, const char *begin)
 {
-    struct replay_options o = { .policy = policy };
+    struct replay_options o = { .policy = policy, .freeze_cost_milli = 1000 };
     struct report r = { .jobs = 12345 };
     struct outcome jobs = { 0 };
     struct err e = { 0 };
@@ -377,7 +377,9 @@ static void the_journal_of_a_lab_never_gives_a_gpu_twice(void)
         AUTO(buf_free) struct buf journal = BUF(64u << 20);
         AUTO(arena_free) struct arena a = { 0 };
         AUTO(free_p) struct recount *c = xcalloc(1, sizeof *c);
-        struct replay_options o = { .policy = "nightshift", .journal = &journal };
+        struct replay_options o = { .policy = "nightshift",
+                                    .freeze_cost_milli = 1000,
+                                    .journal = &journal };
         struct report r;
         struct outcome jobs;
         struct event ev;

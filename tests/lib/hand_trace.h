@@ -66,7 +66,7 @@ static inline struct trace hand_trace(uint32_t nodes, const struct hand_row *row
 
 static inline struct outcome hand_replay(struct trace *t, const char *policy)
 {
-    struct replay_options o = { .policy = policy };
+    struct replay_options o = { .policy = policy, .freeze_cost_milli = 1000 };
     struct report r;
     struct outcome jobs;
     struct err e = { 0 };
