@@ -1,5 +1,6 @@
 """What the benchmarks share: running nightshift-sim, and the published figures to compare with."""
 
+import collections
 import json
 import os
 import subprocess
@@ -16,9 +17,61 @@ FGD_PUBLISHED = {
     "gpuspec10": (94.66, 94.95),
 }
 
-# Average JCT, average queue, 99th percentile of the queue in seconds: the authors' simulators on the Philly window.
-PHILLY_REFERENCE = {"fifo": (26704, 4027, 133734), "sjf": (23250, 572, 10193)}
-PHILLY_POOLED = {"fifo": (375256, 352579), "sjf": (30305, 7628)}
+# The authors' simulators on the Philly window.  column: what is known of each job; jct, queue: means in seconds; p99: of
+# the queue.  Their queue is the time without GPUs: what preemption costs is work to them.
+Reference = collections.namedtuple("Reference", "column jct queue p99")
+PHILLY_REFERENCE = {
+    "fifo": Reference("fifo_start", 26704, 4027, 133734),
+    "sjf": Reference("sjf_start", 23250, 572, 10193),
+    "qssf": Reference("qssf_start", 23233, 556, 10592),
+    "qssf-noisy": Reference("qssfnoise_start", 23394, 717, 11929),
+    "srtf": Reference("srtf_end", 22928, 249, 3330),
+    "tiresias": Reference("tiresias_end", 23182, 502, 9308),
+}
+PHILLY_POOLED = {
+    "fifo": (375256, 352579),
+    "sjf": (30305, 7628),
+    "qssf": (26908, 4231),
+    "srtf": (27118, 4426),
+    "tiresias": (69793, 47105),
+}
+
+# Satisfaction, the worst tenant's, Jain's index, of the same replays (reference simulators, hour by hour).
+PHILLY_FAIRNESS = {
+    "fifo": (0.797, 0.294, 0.943),
+    "sjf": (0.896, 0.798, 0.997),
+    "qssf": (0.870, 0.698, 0.991),
+}
+
+# What is replayed beside the references: the last is ours.
+POLICIES = (*PHILLY_REFERENCE, "nightshift")
+
+# Worst rho and percent of jobs that are treated unfairly, 120 jobs on 32 GPUs (Shockwave, NSDI'23).
+RHO_PUBLISHED = {
+    "Shockwave": (1.78, 5.0),
+    "Gandiva-Fair": (1.85, 51.7),
+    "Gavel": (2.95, 25.0),
+    "Themis": (3.44, 22.5),
+    "AlloX": (4.96, 27.5),
+}
+
+# What our own policy, which is told no duration, has to reach: replay, figure, "most" or "least", bar, stretch.
+BARS = (
+    ("s2", "avg_queue_s", "most", 249, 176),
+    ("s2", "p99_queue_s", "most", 3330, 2560),
+    ("s2b", "avg_jct_s", "most", 28200, 26908),
+    ("s2b", "satisfaction", "least", 0.95, 0.97),
+    ("s2b", "worst_tenant", "least", 0.93, 0.95),
+)
+
+# The same jobs a little different, options of replay; those with a seed are tried with several.
+CHANGES = (
+    ("as it is", (), False),
+    ("durations ± 10 %", ("--jitter", 10), True),
+    ("tenants up to 24 h later", ("--shift", 24), True),
+    ("freezes cost twice", ("--freeze-cost", 2), False),
+)
+CHANGE_SEEDS = (1, 2, 3)
 
 SCALES = ((1000, 10000), (2000, 20000), (5000, 50000), (10000, 100000), (20000, 200000), (50000, 500000))
 

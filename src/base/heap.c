@@ -40,6 +40,14 @@ static void settle(struct heap *h, uint32_t at, uint32_t item)
         sift_down(h, at, item);
 }
 
+uint32_t *heap_positions(uint32_t n)
+{
+    uint32_t *pos = xcalloc((size_t)n + 1, sizeof *pos);
+    for (uint32_t i = 0; i < n; i++)
+        pos[i] = HEAP_OUT;
+    return pos;
+}
+
 void heap_push(struct heap *h, uint32_t item)
 {
     assert(h->pos[item] == HEAP_OUT);

@@ -19,6 +19,9 @@ struct heap {
     const void *ctx;
 };
 
+/* pos[] for the numbers below n, none of which is in; the caller frees it. */
+uint32_t *heap_positions(uint32_t n);
+
 void heap_push(struct heap *h, uint32_t item);
 uint32_t heap_top(const struct heap *h); /* the heap must not be empty */
 uint32_t heap_pop(struct heap *h);

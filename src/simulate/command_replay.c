@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 
+#include "base/parse.h"
 #include "simulate/command.h"
 #include "simulate/journal_trace.h"
 #include "simulate/replay.h"
@@ -11,12 +12,16 @@
 #define PAGE_BYTES_MAX (8u << 20)
 #define JOURNAL_BYTES_MAX (1u << 30)
 #define STARTS_BYTES_MAX (256u << 20)
+#define FREEZE_COST_MAX_MILLI 1000000 /* a thousand times */
+#define SHOCKWAVE_GPUS 32             /* the published runs' */
+#define SHOCKWAVE_GPUS_PER_NODE 4
 
 /* What both commands do with a trace. */
 struct output {
     const char *policy; /* a comma-separated list; the last is the main one */
     const char *html, *journal, *starts;
     const char *dir; /* made when it is not there; NULL: none */
+    uint32_t freeze_cost_milli;
     bool json;
 };
 
@@ -49,7 +54,7 @@ static int run_policies(struct trace *t, const struct output *o, struct buf *jou
             return -1;
         if (out->n == POLICIES_MAX)
             return err_set(e, ERR_INVALID, "--policy: at most %d at a time", POLICIES_MAX);
-        struct replay_options ro = { .policy = name };
+        struct replay_options ro = { .policy = name, .freeze_cost_milli = o->freeze_cost_milli };
         if (strcmp(name, "nightshift") == 0 && o->journal && journal->n == 0)
             ro.journal = journal;
         if (replay_run(t, &ro, &out->report[out->n], &out->jobs[out->n], e) < 0)
@@ -59,13 +64,21 @@ static int run_policies(struct trace *t, const struct output *o, struct buf *jou
     return out->n ? 0 : err_set(e, ERR_INVALID, "--policy: none is named");
 }
 
+/* Whole seconds; -1 for what never happened. */
+static long long text_s(int64_t ms)
+{
+    return ms == NEVER ? -1 : (long long)(ms / 1000);
+}
+
 static void print_starts(const struct trace *t, const struct outcome *o, struct buf *b)
 {
-    buf_addz(b, "job_id,start_s,end_s\n");
+    AUTO(free_p) int64_t *held_ms = xcalloc((size_t)t->jobs + 1, sizeof *held_ms);
+    for (size_t k = 0; k < o->stints; k++)
+        held_ms[o->stint[k].job] += o->stint[k].to_ms - o->stint[k].from_ms;
+    buf_addz(b, "job_id,start_s,end_s,freezes,held_s\n");
     for (uint32_t i = 0; i < t->jobs; i++)
-        buf_printf(b, "%llu,%lld,%lld\n", (unsigned long long)t->job[i].id,
-                   o->start_ms[i] == NEVER ? -1LL : (long long)o->start_ms[i] / 1000,
-                   o->end_ms[i] == NEVER ? -1LL : (long long)o->end_ms[i] / 1000);
+        buf_printf(b, "%llu,%lld,%lld,%u,%lld\n", (unsigned long long)t->job[i].id,
+                   text_s(o->start_ms[i]), text_s(o->end_ms[i]), o->freezes[i], text_s(held_ms[i]));
 }
 
 static void print_text(const struct trace *t, const struct output *o, const struct runs *r,
@@ -137,8 +150,8 @@ static int replay_and_report(struct trace *t, const struct output *o, struct err
 /* ---- replay ---- */
 
 struct replay_args {
-    const char *data, *trace, *swf, *journal;
-    uint64_t pooled, gpus_per_node;
+    const char *data, *trace, *swf, *journal, *jobs, *freeze_cost;
+    uint64_t pooled, gpus, gpus_per_node, jitter, shift, seed;
     struct output out;
 };
 
@@ -178,43 +191,105 @@ struct replay_args {
 
 static const struct opt replay_opts[] = {
     { "data", OPT_TEXT, offsetof(struct replay_args, data), "DIR", "folder of --trace", 0, 0 },
-    { "trace", OPT_CHOICE, offsetof(struct replay_args, trace), "philly",
+    { "trace", OPT_CHOICE, offsetof(struct replay_args, trace), "philly|shockwave",
       "a published trace in --data", 0, 0 },
     { "pooled", OPT_NUMBER, offsetof(struct replay_args, pooled), "N",
       "philly: one pool of N nodes", 1, 100000 },
     { "swf", OPT_TEXT, offsetof(struct replay_args, swf), "FILE",
       "a log in the Standard Workload Format", 0, 0 },
     { "gpus-per-node", OPT_NUMBER, offsetof(struct replay_args, gpus_per_node), "N",
-      "swf: processors are GPUs, N on a node", 1, GPUS_PER_NODE_MAX },
+      "swf: processors are GPUs, N on a node; shockwave: 4", 1, GPUS_PER_NODE_MAX },
+    { "gpus", OPT_NUMBER, offsetof(struct replay_args, gpus), "N",
+      "shockwave: of the whole cluster, 32", 1, TRACE_NODES_MAX },
+    { "jobs", OPT_TEXT, offsetof(struct replay_args, jobs), "FILE",
+      "shockwave: other jobs than those in --data", 0, 0 },
     { "journal", OPT_TEXT, offsetof(struct replay_args, journal), "FILE", "one's own journal", 0,
       0 },
+    { "jitter", OPT_NUMBER, offsetof(struct replay_args, jitter), "PCT",
+      "each duration is up to PCT percent off, at random", 1, 100 },
+    { "shift", OPT_NUMBER, offsetof(struct replay_args, shift), "HOURS",
+      "each tenant's jobs come up to HOURS later, at random", 1, 8784 },
+    { "seed", OPT_NUMBER, offsetof(struct replay_args, seed), "S",
+      "of --jitter and --shift; without it 1", 0, UINT32_MAX },
+    { "freeze-cost", OPT_TEXT, offsetof(struct replay_args, freeze_cost), "X",
+      "a freeze costs X times as much", 0, 0 },
     OUTPUT_OPTS(replay_args),
 };
 
-static int read_trace(const struct replay_args *a, struct trace *t, struct err *e)
+static bool is_trace(const struct replay_args *a, const char *name)
 {
+    return a->trace && strcmp(a->trace, name) == 0;
+}
+
+/* An option of another kind of trace would be left unheard. */
+static int check_options(const struct replay_args *a, struct err *e)
+{
+    bool philly = is_trace(a, "philly"), shockwave = is_trace(a, "shockwave");
+    const struct {
+        const char *option;
+        bool given, heard;
+        const char *of;
+    } table[] = {
+        { "--data", a->data != NULL, a->trace != NULL, "--trace" },
+        { "--pooled", a->pooled > 0, philly, "--trace philly" },
+        { "--gpus", a->gpus > 0, shockwave, "--trace shockwave" },
+        { "--jobs", a->jobs != NULL, shockwave, "--trace shockwave" },
+        { "--gpus-per-node", a->gpus_per_node > 0, a->swf || shockwave,
+          "--swf and --trace shockwave" },
+    };
     if ((a->trace != NULL) + (a->swf != NULL) + (a->journal != NULL) != 1) {
         err_set(e, ERR_INVALID, "exactly one of --trace, --swf and --journal is needed");
         return err_hint(
             e, "for example: nightshift-sim replay --data DIR --trace philly --policy fifo");
     }
+    for (size_t i = 0; i < ARRAY_LEN(table); i++)
+        if (table[i].given && !table[i].heard)
+            return err_set(e, ERR_INVALID, "%s goes with %s", table[i].option, table[i].of);
+    if (a->trace && !a->data && !a->jobs) {
+        err_set(e, ERR_INVALID, "--data is needed with --trace");
+        return err_hint(e, "name the folder that holds %s/", a->trace);
+    }
+    return 0;
+}
+
+static int read_trace(const struct replay_args *a, struct trace *t, struct err *e)
+{
+    if (check_options(a, e) < 0)
+        return -1;
     if (a->swf)
         return trace_read_swf(a->swf, (uint32_t)a->gpus_per_node, t, e);
     if (a->journal)
         return trace_read_journal(a->journal, t, e);
-    if (!a->data) {
-        err_set(e, ERR_INVALID, "--data is needed with --trace");
-        return err_hint(e, "name the folder that holds philly/");
-    }
-    return trace_read_philly(a->data, (uint32_t)a->pooled, t, e);
+    if (is_trace(a, "philly"))
+        return trace_read_philly(a->data, (uint32_t)a->pooled, t, e);
+    const struct trace_pool pool = {
+        .gpus = a->gpus ? (uint32_t)a->gpus : SHOCKWAVE_GPUS,
+        .per_node = a->gpus_per_node ? (uint32_t)a->gpus_per_node : SHOCKWAVE_GPUS_PER_NODE,
+    };
+    return trace_read_shockwave(a->data, a->jobs, pool, t, e);
+}
+
+static int read_freeze_cost(const char *text, uint32_t *out_milli, struct err *e)
+{
+    uint64_t milli;
+    if (parse_milli(str_of(text), FREEZE_COST_MAX_MILLI, &milli, e) < 0)
+        return err_wrap(e, "--freeze-cost");
+    *out_milli = (uint32_t)milli;
+    return 0;
 }
 
 static int run_replay(int argc, char *const *argv, struct err *e)
 {
-    struct replay_args a = { .out.policy = "nightshift" };
+    struct replay_args a = { .out.policy = "nightshift", .seed = 1, .freeze_cost = "1" };
     AUTO(trace_free) struct trace t = { 0 };
     if (opts_parse(replay_opts, ARRAY_LEN(replay_opts), argc, argv, &a, e) < 0 ||
+        read_freeze_cost(a.freeze_cost, &a.out.freeze_cost_milli, e) < 0 ||
         read_trace(&a, &t, e) < 0)
+        return -1;
+    const struct trace_change change = { .seed = a.seed,
+                                         .jitter_pct = (uint32_t)a.jitter,
+                                         .shift_hours = (uint32_t)a.shift };
+    if (trace_change(&t, &change, e) < 0)
         return -1;
     return replay_and_report(&t, &a.out, e);
 }
@@ -243,7 +318,8 @@ static const struct opt lab_opts[] = {
 
 static int run_lab(int argc, char *const *argv, struct err *e)
 {
-    struct lab_args a = { .seed = 1, .days = 7, .out.policy = "fifo,sjf,nightshift" };
+    struct lab_args a = { .seed = 1, .days = 7 };
+    a.out = (struct output){ .policy = "fifo,sjf,nightshift", .freeze_cost_milli = 1000 };
     AUTO(trace_free) struct trace t = { 0 };
     if (opts_parse(lab_opts, ARRAY_LEN(lab_opts), argc, argv, &a, e) < 0 ||
         trace_make_lab(a.seed, (uint32_t)a.days, &t, e) < 0)

@@ -27,7 +27,7 @@ static struct buf lab_journal(uint64_t seed)
 {
     AUTO(trace_free) struct trace t = { 0 };
     struct buf b = BUF(64u << 20);
-    struct replay_options o = { .policy = "nightshift", .journal = &b };
+    struct replay_options o = { .policy = "nightshift", .freeze_cost_milli = 1000, .journal = &b };
     struct report r;
     struct outcome jobs;
     struct err e;
@@ -332,7 +332,7 @@ static void a_lab_read_from_its_journal_replays_to_the_same_starts(void)
 {
     AUTO(buf_free) struct buf b = lab_journal(4);
     AUTO(trace_free) struct trace t = { 0 }, lab = { 0 };
-    struct replay_options o = { .policy = "nightshift" };
+    struct replay_options o = { .policy = "nightshift", .freeze_cost_milli = 1000 };
     struct report r;
     struct outcome from_lab, from_journal;
     struct err e;

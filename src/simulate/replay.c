@@ -11,6 +11,16 @@ double slots_gpus(const struct slot *s, uint32_t n)
     return (double)milli / GPU_MILLI;
 }
 
+int64_t freeze_cost_ms(uint32_t gpus)
+{
+    return gpus <= 1 ? 7000 : gpus <= 8 ? 30000 : 60000;
+}
+
+int64_t replay_freeze_ms(const struct replay_options *o, uint32_t gpus)
+{
+    return freeze_cost_ms(gpus) * o->freeze_cost_milli / 1000;
+}
+
 struct outcome outcome_new(struct trace *t)
 {
     struct outcome o = { .start_ms = arena_array(&t->arena, int64_t, t->jobs + 1),
@@ -50,12 +60,22 @@ static struct part make_part(struct trace *t, uint32_t tenant)
     return p;
 }
 
-static int run_part(const struct part *p, const struct replay_options *o, struct outcome *out,
-                    struct replay_meter *m, struct err *e)
+/* REPLAY_POLICIES lists the same names. */
+static const struct {
+    const char *name;
+    replay_part run;
+} policies[] = {
+    { "nightshift", replay_own },   { "fifo", replay_reference },       { "sjf", replay_reference },
+    { "qssf", replay_reference },   { "qssf-noisy", replay_reference }, { "srtf", replay_preempt },
+    { "tiresias", replay_preempt }, { "bestfit", replay_reference },    { "fgd", replay_reference },
+};
+
+static replay_part find_policy(const char *name)
 {
-    if (strcmp(o->policy, "nightshift") == 0)
-        return replay_own(p, o, out, m, e);
-    return replay_reference(p, o->policy, out, m, e);
+    for (size_t i = 0; i < ARRAY_LEN(policies); i++)
+        if (strcmp(policies[i].name, name) == 0)
+            return policies[i].run;
+    return NULL;
 }
 
 int replay_run(struct trace *t, const struct replay_options *o, struct report *out,
@@ -65,9 +85,14 @@ int replay_run(struct trace *t, const struct replay_options *o, struct report *o
     struct replay_meter meter = { .bar = bar };
     struct outcome jobs = outcome_new(t);
     int64_t begin = clock_mono_ns();
+    replay_part run = find_policy(o->policy);
+    if (!run) {
+        err_set(e, ERR_INVALID, "--policy: '%s' is not known", o->policy);
+        return err_hint(e, "choose " REPLAY_POLICIES);
+    }
     for (uint32_t i = 0; i < (t->node_tenant ? t->tenants : 1); i++) {
         struct part p = make_part(t, t->node_tenant ? i : NONE);
-        if (run_part(&p, o, &jobs, &meter, e) < 0)
+        if (run(&p, o, &jobs, &meter, e) < 0)
             return -1;
     }
     replay_measure(t, &jobs, out);

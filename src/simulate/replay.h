@@ -1,8 +1,7 @@
 /* replay - a trace in virtual time under a policy.
  *
- * nightshift is the product's own core, fed with the events it would get; fifo, sjf, bestfit and
- * fgd are references.  Where a trace's nodes belong to tenants alone, each tenant is a cluster
- * of its own.
+ * nightshift is the product's own core, fed with the events it would get; the others are
+ * references.  Where a trace's nodes belong to tenants alone, each tenant is a cluster of its own.
  */
 #ifndef NS_SIMULATE_REPLAY_H
 #define NS_SIMULATE_REPLAY_H
@@ -10,7 +9,7 @@
 #include "simulate/report.h"
 #include "simulate/trace.h"
 
-#define REPLAY_POLICIES "nightshift|fifo|sjf|bestfit|fgd"
+#define REPLAY_POLICIES "nightshift|fifo|sjf|qssf|qssf-noisy|srtf|tiresias|bestfit|fgd"
 
 /* A job held its GPUs from one time to another: once, or again after each freeze. */
 struct stint {
@@ -42,25 +41,37 @@ struct part {
     uint32_t *job, jobs;
 };
 
+/* What it costs a job to be frozen and thawed, in run time added, as the published simulators have
+ * it: 7 s with one GPU, 30 s with up to 8, 60 s with more. */
+int64_t freeze_cost_ms(uint32_t gpus);
+
 struct replay_options {
     const char *policy;
+    uint32_t freeze_cost_milli; /* times freeze_cost_ms, in thousandths; 0: freezing is free */
     struct buf *journal; /* nightshift only: what happened and what was decided; NULL: not kept */
 };
+
+int64_t replay_freeze_ms(const struct replay_options *o, uint32_t gpus);
 
 /* The arrays of *out live in the trace's arena. */
 int replay_run(struct trace *t, const struct replay_options *o, struct report *out,
                struct outcome *out_jobs, struct err *e) MUST_USE;
 
-/* replay_own.c, replay_reference.c: one part; `progress` counts jobs that ended. */
+/* replay_own.c, replay_reference.c, replay_preempt.c: one part; `progress` counts jobs that
+ * ended. */
 struct progress;
 struct replay_meter {
     struct progress *bar;
     uint64_t done;
 };
+typedef int (*replay_part)(const struct part *p, const struct replay_options *o,
+                           struct outcome *out, struct replay_meter *m, struct err *e);
 int replay_own(const struct part *p, const struct replay_options *o, struct outcome *out,
                struct replay_meter *m, struct err *e) MUST_USE;
-int replay_reference(const struct part *p, const char *policy, struct outcome *out,
+int replay_reference(const struct part *p, const struct replay_options *o, struct outcome *out,
                      struct replay_meter *m, struct err *e) MUST_USE;
+int replay_preempt(const struct part *p, const struct replay_options *o, struct outcome *out,
+                   struct replay_meter *m, struct err *e) MUST_USE;
 
 /* replay_measure.c: the figures and series of a finished replay. */
 void replay_measure(struct trace *t, const struct outcome *o, struct report *out);

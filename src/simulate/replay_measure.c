@@ -1,10 +1,9 @@
 /* The figures and series of a finished replay. */
 #include <math.h>
 
-#include "simulate/replay.h"
+#include "simulate/measure.h"
 
-/* What it held; before it runs a share by memory is not known, and counts by what was asked. */
-static double job_gpus(const struct trace *t, const struct outcome *o, uint32_t i)
+double job_gpus(const struct trace *t, const struct outcome *o, uint32_t i)
 {
     const struct trace_job *j = &t->job[i];
     if (o->gpus[i] > 0)
@@ -14,14 +13,7 @@ static double job_gpus(const struct trace *t, const struct outcome *o, uint32_t 
 
 /* ---- series: means over equal steps ---- */
 
-struct axis {
-    int64_t begin_ms, step_ms;
-    uint32_t points;
-};
-
-/* Adds `value` to every point that [from, to) covers, by the part it covers. */
-static void series_add(const struct axis *x, float *series, int64_t from_ms, int64_t to_ms,
-                       double value)
+void series_add(const struct axis *x, float *series, int64_t from_ms, int64_t to_ms, double value)
 {
     int64_t end_ms = x->begin_ms + x->step_ms * x->points;
     from_ms = MAX(from_ms, x->begin_ms);
@@ -52,119 +44,21 @@ static struct axis make_axis(const struct trace *t, const struct outcome *o)
     return x;
 }
 
-/* ---- entitlement ---- */
-
-/* One who wants a part of something. */
-struct wish {
-    double weight, want, guarantee;
-    double gets;
-};
-
-/* The guarantees first; what is left goes to those who still want, by weight, until all is
- * given. */
-static void share_out(double capacity, struct wish *w, uint32_t n)
-{
-    for (uint32_t i = 0; i < n; i++) {
-        w[i].gets = fmin(fmin(w[i].want, w[i].guarantee), capacity);
-        capacity -= w[i].gets;
-    }
-    for (uint32_t round = 0; round < n && capacity > 1e-9; round++) {
-        double weights = 0, given = 0;
-        for (uint32_t i = 0; i < n; i++)
-            weights += w[i].want - w[i].gets > 1e-9 ? w[i].weight : 0;
-        if (weights <= 0)
-            return;
-        for (uint32_t i = 0; i < n; i++) {
-            double lacks = w[i].want - w[i].gets, more = 0;
-            if (lacks > 1e-9)
-                more = fmin(lacks, capacity * w[i].weight / weights);
-            w[i].gets += more;
-            given += more;
-        }
-        capacity -= given;
-    }
-}
-
-struct entitle {
-    const struct trace *t;
-    const uint32_t *parent; /* index, or NONE */
-    struct wish *wish;      /* scratch, one a tenant */
-    double *demand;         /* of each tenant with all below it, as far as its limit goes */
-};
-
-/* Shares `capacity` among the children of `parent`, then inside each of them. */
-static void entitle_below(struct entitle *x, uint32_t parent, double capacity, double *out_entitled)
-{
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < x->t->tenants; i++)
-        if (x->parent[i] == parent)
-            x->wish[n++] = (struct wish){
-                .weight = x->t->tenant[i].weight_milli,
-                .want = x->demand[i],
-                .guarantee = (double)x->t->tenant[i].guarantee_milli / 1000,
-            };
-    share_out(capacity, x->wish, n);
-    n = 0;
-    for (uint32_t i = 0; i < x->t->tenants; i++)
-        if (x->parent[i] == parent)
-            out_entitled[i] = x->wish[n++].gets;
-    for (uint32_t i = 0; i < x->t->tenants; i++)
-        if (x->parent[i] == parent)
-            entitle_below(x, i, out_entitled[i], out_entitled);
-}
-
-static uint32_t *find_parents(struct trace *t)
-{
-    uint32_t *parent = arena_array(&t->arena, uint32_t, t->tenants + 1);
-    for (uint32_t i = 0; i < t->tenants; i++) {
-        parent[i] = NONE;
-        for (uint32_t k = 0; k < t->tenants && t->tenant[i].parent[0]; k++)
-            if (strcmp(t->tenant[k].name, t->tenant[i].parent) == 0)
-                parent[i] = k;
-    }
-    return parent;
-}
-
-/* Where each tenant is a cluster of its own: what it wants, as far as its own nodes go. */
-static void entitle_alone(const struct entitle *x, double *out_entitled)
-{
-    const struct trace *t = x->t;
-    for (uint32_t i = 0; i < t->tenants; i++)
-        out_entitled[i] = 0;
-    for (uint32_t n = 0; n < t->nodes; n++)
-        if (t->node_tenant[n] != NONE)
-            out_entitled[t->node_tenant[n]] += t->node[n].gpus;
-    for (uint32_t i = 0; i < t->tenants; i++)
-        out_entitled[i] = fmin(out_entitled[i], x->demand[i]);
-}
-
 /* demand: one series a tenant, of what its own jobs ask for. */
-static void entitle_all(struct trace *t, const struct axis *x, float *const *demand, double gpus,
-                        struct report *r)
+static void entitle_series(struct entitle *en, const struct axis *x, float *const *demand,
+                           struct report *r)
 {
-    struct entitle en = { .t = t, .parent = find_parents(t) };
-    double *entitled = arena_array(&t->arena, double, t->tenants + 1);
-    en.wish = arena_array(&t->arena, struct wish, t->tenants + 1);
-    en.demand = arena_array(&t->arena, double, t->tenants + 1);
+    AUTO(free_p) double *asked = xcalloc((size_t)r->tenants + 1, sizeof *asked);
+    AUTO(free_p) double *entitled = xcalloc((size_t)r->tenants + 1, sizeof *entitled);
     for (uint32_t p = 0; p < x->points; p++) {
-        for (uint32_t i = 0; i < t->tenants; i++)
-            en.demand[i] = (double)demand[i][p];
-        for (uint32_t i = t->tenants; i-- > 0;) { /* parents stand before their children */
-            en.demand[i] = fmin(en.demand[i], (double)t->tenant[i].limit.of[RES_GPU] / GPU_MILLI);
-            if (en.parent[i] != NONE && !t->node_tenant)
-                en.demand[en.parent[i]] += en.demand[i];
-        }
-        if (t->node_tenant)
-            entitle_alone(&en, entitled);
-        else
-            entitle_below(&en, NONE, gpus, entitled);
-        for (uint32_t i = 0; i < t->tenants; i++)
+        for (uint32_t i = 0; i < r->tenants; i++)
+            asked[i] = (double)demand[i][p];
+        entitle_at(en, asked, entitled);
+        for (uint32_t i = 0; i < r->tenants; i++) {
             r->tenant[i].entitled[p] = (float)entitled[i];
+            r->tenant[i].entitled_hours += entitled[i] * (double)x->step_ms / 3.6e6;
+        }
     }
-    for (uint32_t i = 0; i < t->tenants; i++)
-        for (uint32_t p = 0; p < x->points; p++)
-            r->tenant[i].entitled_hours +=
-                (double)r->tenant[i].entitled[p] * (double)x->step_ms / 3.6e6;
 }
 
 /* ---- figures ---- */
@@ -273,14 +167,19 @@ static void leave_out_groups(const struct trace *t, struct report *r)
 void replay_measure(struct trace *t, const struct outcome *o, struct report *out)
 {
     struct axis x = make_axis(t, o);
+    AUTO(entitle_close) struct entitle *en = entitle_open(t);
     struct report r = { .trace = t->name,
                         .simulated = t->simulated,
+                        .rho_note = t->rho_note,
                         .jobs = t->jobs,
                         .nodes = t->nodes,
                         .begin_ms = x.begin_ms,
                         .step_ms = x.step_ms,
                         .end_ms = x.begin_ms + x.step_ms * x.points,
                         .points = x.points,
+                        .p50_cover = NAN, /* nothing was predicted */
+                        .p90_cover = NAN,
+                        .interval_width_ratio = NAN,
                         .tenants = t->tenants };
     double *queue = arena_array(&t->arena, double, t->jobs + 1);
     float **demand = arena_array(&t->arena, float *, t->tenants + 1);
@@ -300,11 +199,10 @@ void replay_measure(struct trace *t, const struct outcome *o, struct report *out
     }
     measure_waits(t, o, &r);
     measure_series(t, o, &x, demand, &r);
-    entitle_all(t, &x, demand, r.gpus, &r);
+    entitle_series(en, &x, demand, &r);
+    measure_fairness(t, o, en, &r);
     leave_out_groups(t, &r);
     for (uint32_t p = 0; p < x.points && r.gpus > 0; p++)
         r.utilisation += (double)r.used[p] / r.gpus / x.points;
-    for (uint32_t i = 0; i < t->jobs; i++)
-        r.freezes += o->freezes[i] / (double)t->jobs;
     *out = r;
 }

@@ -262,6 +262,68 @@ static void nobody_is_entitled_to_more_than_the_limit(void)
     CHECK(near(m.r.tenant[0].entitled[0], 2) && near(m.r.tenant[1].entitled[0], 8));
 }
 
+static void own_jobs_stand_beside_the_tenants_below(void)
+{
+    const struct row rows[] = { { P, 0, 0, 1008, 10 }, { X, 0, 0, 1008, 10 } };
+    AUTO(measured_free) struct measured m = measure(tree, 4, rows, 2);
+    CHECK(near(row_of(&m.r, "p")->entitled[0], 5) && near(row_of(&m.r, "x")->entitled[0], 5));
+}
+
+#define HOUR 3600
+
+static void satisfaction_is_the_part_of_the_entitlement_that_was_had(void)
+{
+    const struct row rows[] = { { 0, 0, 0, 2 * HOUR, 10 },
+                                { 1, 0, 2 * HOUR, 4 * HOUR, 10 },
+                                { 0, 3 * HOUR, 4 * HOUR, 5 * HOUR, 10 } };
+    AUTO(measured_free) struct measured m = measure(two, 2, rows, 3);
+    /* Four hours, through the last submit.  Entitled: a 2.5, 2.5, 0, 2.5; b 7.5, 7.5, 10, 7.5. */
+    double a = 5 / 7.5, b = 17.5 / 32.5;
+    CHECK(near(m.r.tenant[0].satisfaction, a) && near(m.r.tenant[1].satisfaction, b));
+    CHECK(near(m.r.satisfaction, 22.5 / 40) && near(m.r.worst_tenant, b));
+    CHECK(near(m.r.jain, (a + b) * (a + b) / (2 * (a * a + b * b))));
+}
+
+static void who_asked_for_nothing_is_not_the_worst_tenant(void)
+{
+    const struct row rows[] = { { 0, 0, 0, 2 * HOUR, 10 }, { 0, HOUR, 2 * HOUR, 3 * HOUR, 10 } };
+    AUTO(measured_free) struct measured m = measure(two, 2, rows, 2);
+    CHECK(near(m.r.satisfaction, 1) && near(m.r.worst_tenant, 1) && near(m.r.jain, 1));
+    CHECK(isnan(m.r.tenant[1].satisfaction));
+    AUTO(measured_free) struct measured none = measure(two, 2, NULL, 0);
+    CHECK(isnan(none.r.satisfaction) && isnan(none.r.worst_tenant) && isnan(none.r.jain));
+    CHECK(isnan(none.r.worst_rho) && isnan(none.r.unfair_pct) && near(none.r.makespan_s, 0));
+}
+
+static void what_is_frozen_holds_nothing(void)
+{
+    const struct row rows[] = { { 0, 0, 0, 3 * HOUR, 10 }, { 0, 2 * HOUR, -1, 0, 0 } };
+    AUTO(measured_free) struct measured m = measure(two, 2, rows, 2);
+    struct outcome o = outcome_new(&m.t);
+    o.start_ms[0] = 0;
+    o.end_ms[0] = 3 * HOUR * INT64_C(1000);
+    o.freezes[0] = 3;
+    outcome_hold(&m.t, &o, 0, 0, HOUR * INT64_C(1000));
+    outcome_hold(&m.t, &o, 0, 2 * HOUR * INT64_C(1000), o.end_ms[0]);
+    replay_measure(&m.t, &o, &m.r);
+    CHECK(near(m.r.satisfaction, 2.0 / 3) && near(m.r.utilisation, 2.0 / 3));
+    CHECK(near(m.r.freezes, 1.5) && m.r.freezes_max == 3);
+    CHECK(isnan(m.r.p50_cover) && isnan(m.r.p90_cover) && isnan(m.r.interval_width_ratio));
+}
+
+static void rho_compares_with_an_equal_part_of_the_cluster(void)
+{
+    struct row rows[20]; /* on ten GPUs: twice the run time is fair */
+    for (int i = 0; i < 20; i++)
+        rows[i] = (struct row){ 0, i, i + 110, i + 210, 1 };
+    rows[7].start_s += 190;
+    rows[7].end_s += 190;
+    AUTO(measured_free) struct measured m = measure(two, 2, rows, 20);
+    CHECK(near(m.r.worst_rho, 2) && near(m.r.unfair_pct, 5) && near(m.r.makespan_s, 407));
+    AUTO(measured_free) struct measured few = measure(two, 2, rows, 2);
+    CHECK(near(few.r.worst_rho, 2.1) && near(few.r.unfair_pct, 100));
+}
+
 static const struct test tests[] = {
     { "means and sums are those of the jobs", means_and_sums_are_those_of_the_jobs },
     { "each point is the mean over its step", each_point_is_the_mean_over_its_step },
@@ -281,5 +343,13 @@ static const struct test tests[] = {
     { "a share of a GPU counts as its part", a_share_of_a_gpu_counts_as_its_part },
     { "a guarantee comes before the weights", a_guarantee_comes_before_the_weights },
     { "nobody is entitled to more than the limit", nobody_is_entitled_to_more_than_the_limit },
+    { "own jobs stand beside the tenants below", own_jobs_stand_beside_the_tenants_below },
+    { "satisfaction is the part of the entitlement that was had",
+      satisfaction_is_the_part_of_the_entitlement_that_was_had },
+    { "who asked for nothing is not the worst tenant",
+      who_asked_for_nothing_is_not_the_worst_tenant },
+    { "what is frozen holds nothing", what_is_frozen_holds_nothing },
+    { "rho compares with an equal part of the cluster",
+      rho_compares_with_an_equal_part_of_the_cluster },
 };
 TEST_MAIN(tests)

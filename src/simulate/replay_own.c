@@ -16,6 +16,7 @@ struct own {
     int64_t *left_ms, *since_ms; /* of work and of what freezing cost; begin of the last stint */
     const struct part *p;
     struct outcome *out;
+    const struct replay_options *options;
     struct buf *journal;
     struct replay_meter *meter;
 };
@@ -44,11 +45,6 @@ static int tell(struct own *o, const struct event *ev, struct err *e)
     if (o->journal)
         journal_write(ev, o->journal);
     return 0;
-}
-
-static int64_t freeze_cost_ms(uint32_t gpus)
-{
-    return gpus <= 1 ? 7000 : gpus <= 8 ? 30000 : 60000;
 }
 
 static int tell_policy(struct own *o, struct err *e)
@@ -112,7 +108,7 @@ static int submit(struct own *o, uint32_t i, struct err *e)
         .models = str_of(j->models),
         .request = j->request,
         .priority = j->priority,
-        .thaw_cost_ms = (uint32_t)freeze_cost_ms(j->gpus),
+        .thaw_cost_ms = (uint32_t)replay_freeze_ms(o->options, j->gpus),
     };
     if (tell(o, &ev, e) == 0)
         return 0;
@@ -164,7 +160,8 @@ static int freeze(struct own *o, uint32_t i, int64_t now_ms, struct err *e)
 {
     uint32_t job = o->p->job[i];
     heap_remove(&o->ends, i);
-    o->left_ms[i] = o->out->end_ms[job] - now_ms + freeze_cost_ms(o->p->t->job[job].gpus);
+    o->left_ms[i] =
+        o->out->end_ms[job] - now_ms + replay_freeze_ms(o->options, o->p->t->job[job].gpus);
     o->out->end_ms[job] = NEVER;
     o->out->freezes[job]++;
     outcome_hold(o->p->t, o->out, job, o->since_ms[i], now_ms);
@@ -215,13 +212,14 @@ int replay_own(const struct part *p, const struct replay_options *opt, struct ou
                struct replay_meter *m, struct err *e)
 {
     AUTO(own_free)
-    struct own o = { .core = core_new(), .p = p, .out = out, .journal = opt->journal, .meter = m };
+    struct own o = {
+        .core = core_new(), .p = p, .out = out, .options = opt, .journal = opt->journal, .meter = m
+    };
     uint32_t next = 0;
-    o.pos = xcalloc(p->jobs + 1, sizeof *o.pos);
+    o.pos = heap_positions(p->jobs);
     o.left_ms = xcalloc(p->jobs + 1, sizeof *o.left_ms);
     o.since_ms = xcalloc(p->jobs + 1, sizeof *o.since_ms);
     o.ends = (struct heap){ .pos = o.pos, .before = ends_before, .ctx = &o };
-    memset(o.pos, 0xFF, (p->jobs + 1) * sizeof *o.pos); /* HEAP_OUT */
     if (o.journal)
         journal_write_header(o.journal);
     if (tell_policy(&o, e) < 0 || build(&o, e) < 0)

@@ -4,83 +4,18 @@
 
 #include "journal/journal.h"
 #include "tests/lib/gen_trace.h"
+#include "tests/lib/hand_trace.h"
 #include "tests/lib/test.h"
 
-/* ---- traces by hand: nodes of 8 GPUs and 8 CPUs, jobs in rows ---- */
+static const char *const every[] = { "nightshift", "fifo",     "sjf",     "qssf", "qssf-noisy",
+                                     "srtf",       "tiresias", "bestfit", "fgd" };
+static const char *const keeping[] = { "nightshift", "fifo",    "sjf", "qssf",
+                                       "qssf-noisy", "bestfit", "fgd" }; /* preempt nothing */
 
-struct row {
-    uint64_t id;
-    int submit_s;
-    uint32_t gpus;
-    int duration_s;
-    uint32_t tenant;
-    int start_s; /* wanted */
-};
-
-static void add_tenants(struct trace *t, uint32_t n)
+static void check_starts(struct trace *t, const char *policy, const struct hand_row *row,
+                         uint32_t n)
 {
-    t->tenant = arena_array(&t->arena, struct trace_tenant, n);
-    t->tenants = n;
-    for (uint32_t i = 0; i < n; i++)
-        t->tenant[i] = (struct trace_tenant){ .name = arena_printf(&t->arena, "t%u", i),
-                                              .parent = "",
-                                              .weight_milli = 1000,
-                                              .limit = AMOUNTS_NO_LIMIT };
-}
-
-static struct trace_job make_job(const struct row *r, uint32_t nodes)
-{
-    const struct trace_rack racks[2] = { { nodes, 8 } };
-    struct trace_job j = { .id = r->id,
-                           .submit_ms = r->submit_s * 1000,
-                           .duration_ms = r->duration_s * 1000,
-                           .tenant = r->tenant,
-                           .user = "u",
-                           .models = "",
-                           .gpus = r->gpus,
-                           .priority = PRIO_NORMAL,
-                           .request = { .replicas = 1 } };
-    uint32_t each = r->gpus;
-    CHECK(r->gpus == 0 || trace_split(r->gpus, racks, &j.request.replicas, &each));
-    j.request.gpus = (uint16_t)each;
-    j.request.layout = j.request.replicas > 1 ? LAYOUT_FEWEST : LAYOUT_PACK;
-    return j;
-}
-
-static struct trace by_hand(uint32_t nodes, const struct row *row, uint32_t n)
-{
-    struct trace t = { .name = "hand", .nodes = nodes, .jobs = n };
-    struct err e = { 0 };
-    add_tenants(&t, 2);
-    t.node = arena_array(&t.arena, struct event_node, nodes);
-    for (uint32_t i = 0; i < nodes; i++)
-        t.node[i] = (struct event_node){ .name = str_of(arena_printf(&t.arena, "n%u", i)),
-                                         .model = STR("gpu"),
-                                         .gpus = 8,
-                                         .gpu_mem_mib = 1000,
-                                         .cpu_milli = 8000,
-                                         .mem_mib = 8000 };
-    t.job = arena_array(&t.arena, struct trace_job, n);
-    for (uint32_t i = 0; i < n; i++)
-        t.job[i] = make_job(&row[i], nodes);
-    CHECK(trace_finish(&t, &e) == 0);
-    return t;
-}
-
-static struct outcome replay(struct trace *t, const char *policy)
-{
-    struct replay_options o = { .policy = policy };
-    struct report r;
-    struct outcome jobs;
-    struct err e = { 0 };
-    if (replay_run(t, &o, &r, &jobs, &e) < 0)
-        test_fail(__FILE__, __LINE__, "%s: %s", policy, e.msg);
-    return jobs;
-}
-
-static void check_starts(struct trace *t, const char *policy, const struct row *row, uint32_t n)
-{
-    struct outcome o = replay(t, policy);
+    struct outcome o = hand_replay(t, policy);
     for (uint32_t i = 0; i < t->jobs; i++)
         for (uint32_t k = 0; k < n; k++)
             if (row[k].id == t->job[i].id && o.start_ms[i] != row[k].start_s * 1000)
@@ -91,9 +26,9 @@ static void check_starts(struct trace *t, const char *policy, const struct row *
         CHECK(o.end_ms[i] == o.start_ms[i] + t->job[i].duration_ms);
 }
 
-static void schedule_is(uint32_t nodes, const char *policy, const struct row *row, uint32_t n)
+static void schedule_is(uint32_t nodes, const char *policy, const struct hand_row *row, uint32_t n)
 {
-    AUTO(trace_free) struct trace t = by_hand(nodes, row, n);
+    AUTO(trace_free) struct trace t = hand_trace(nodes, row, n);
     check_starts(&t, policy, row, n);
 }
 
@@ -101,7 +36,7 @@ static void schedule_is(uint32_t nodes, const char *policy, const struct row *ro
 
 static void fifo_stops_at_the_first_job_without_a_place(void)
 {
-    const struct row rows[] = {
+    const struct hand_row rows[] = {
         { 1, 0, 8, 100, 0, 0 },
         { 2, 0, 6, 50, 0, 0 },
         { 3, 10, 4, 10, 0, 50 },
@@ -112,13 +47,13 @@ static void fifo_stops_at_the_first_job_without_a_place(void)
 
 static void sjf_lets_the_shortest_go_first_and_stops_there(void)
 {
-    const struct row rows[] = {
+    const struct hand_row rows[] = {
         { 1, 0, 8, 100, 0, 0 },  { 2, 0, 6, 50, 0, 0 },    { 3, 10, 4, 10, 0, 50 },
         { 4, 20, 1, 5, 0, 20 },  { 5, 30, 16, 2, 0, 100 }, /* the shortest, and it blocks */
         { 6, 31, 1, 3, 0, 100 },
     };
     /* Job 5 waits from 30 on and is shorter than job 3, so nothing starts before 100. */
-    struct row wanted[ARRAY_LEN(rows)];
+    struct hand_row wanted[ARRAY_LEN(rows)];
     memcpy(wanted, rows, sizeof rows);
     wanted[2].start_s = 102;
     wanted[5].start_s = 102;
@@ -127,32 +62,78 @@ static void sjf_lets_the_shortest_go_first_and_stops_there(void)
 
 static void what_ends_frees_its_gpus_for_what_comes_at_that_instant(void)
 {
-    const struct row rows[] = { { 1, 0, 16, 30, 0, 0 }, { 2, 30, 16, 10, 0, 30 } };
-    schedule_is(2, "fifo", rows, ARRAY_LEN(rows));
-    schedule_is(2, "sjf", rows, ARRAY_LEN(rows));
-    schedule_is(2, "bestfit", rows, ARRAY_LEN(rows));
-    schedule_is(2, "fgd", rows, ARRAY_LEN(rows));
-    schedule_is(2, "nightshift", rows, ARRAY_LEN(rows));
+    const struct hand_row rows[] = { { 1, 0, 16, 30, 0, 0 }, { 2, 30, 16, 10, 0, 30 } };
+    for (size_t i = 0; i < ARRAY_LEN(keeping); i++)
+        schedule_is(2, keeping[i], rows, ARRAY_LEN(rows));
 }
 
 static void equal_submit_times_go_by_id(void)
 {
-    const struct row rows[] = { { 5, 0, 16, 10, 0, 10 }, { 4, 0, 16, 10, 0, 0 } };
+    const struct hand_row rows[] = { { 5, 0, 16, 10, 0, 10 }, { 4, 0, 16, 10, 0, 0 } };
     schedule_is(2, "fifo", rows, ARRAY_LEN(rows));
     schedule_is(2, "sjf", rows, ARRAY_LEN(rows)); /* and so do equal durations */
 }
 
 static void of_equal_durations_the_earlier_goes_first(void)
 {
-    const struct row rows[] = { { 9, 0, 16, 10, 0, 0 },
-                                { 8, 1, 16, 7, 0, 10 },
-                                { 7, 2, 16, 7, 0, 17 } };
+    const struct hand_row rows[] = { { 9, 0, 16, 10, 0, 0 },
+                                     { 8, 1, 16, 7, 0, 10 },
+                                     { 7, 2, 16, 7, 0, 17 } };
     schedule_is(2, "sjf", rows, ARRAY_LEN(rows));
+}
+
+static void qssf_lets_the_least_service_go_first_and_stops_there(void)
+{
+    const struct hand_row rows[] = {
+        { 1, 0, 8, 100, 0, 0 },
+        { 2, 1, 8, 10, 0, 150 }, /* 80 GPU-seconds, and the shortest */
+        { 3, 2, 1, 50, 0, 100 }, /* 50 */
+        { 4, 3, 1, 90, 0,
+          160 }, /* 90: seven GPUs are free from 100 on, but job 2 stands before it */
+    };
+    schedule_is(1, "qssf", rows, ARRAY_LEN(rows));
+}
+
+/* Estimates may be anything, also below 0. */
+static void qssf_noisy_goes_by_the_estimate(void)
+{
+    const struct hand_row rows[] = { { 1, 0, 8, 100, 0, 0 },
+                                     { 2, 1, 8, 10, 0, 150 },
+                                     { 3, 2, 1, 50, 0, 100 },
+                                     { 4, 3, 8, 20, 0, 160 } };
+    const int64_t estimate_ms[] = { 0, -1000, -9000, 5000 };
+    AUTO(trace_free) struct trace t = hand_trace(1, rows, ARRAY_LEN(rows));
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        t.job[i].estimate_ms = estimate_ms[i]; /* by GPUs: 0, -8, -9, 40 s */
+    check_starts(&t, "qssf-noisy", rows, ARRAY_LEN(rows));
+}
+
+static void of_equal_service_fewer_gpus_go_first(void)
+{
+    const struct hand_row rows[] = { { 1, 0, 8, 100, 0, 0 },
+                                     { 2, 1, 8, 10, 0, 140 },
+                                     { 3, 2, 2, 40, 0, 100 } };
+    schedule_is(1, "qssf", rows, ARRAY_LEN(rows));
+}
+
+/* As the authors' simulator has it: only jobs that have to wait are given a rank. */
+static void qssf_ranks_nobody_while_nobody_waits(void)
+{
+    const struct hand_row rows[] = {
+        { 1, 0, 8, 1, 0, 100 }, /* 8 GPU-seconds against 100, but more GPUs */
+        { 2, 0, 1, 100, 0, 0 },
+        { 3, 50, 8, 2, 0, 101 },
+        { 4, 50, 1, 3, 0, 103 }, /* job 1 waits, so these two stand in a queue by rank */
+    };
+    struct hand_row wanted[ARRAY_LEN(rows)];
+    memcpy(wanted, rows, sizeof rows);
+    wanted[3].start_s = 50;
+    schedule_is(1, "qssf", wanted, ARRAY_LEN(wanted));
 }
 
 static void a_job_goes_to_the_tightest_node(void)
 {
-    const struct row rows[] = {
+    const struct hand_row rows[] = {
         { 1, 0, 5, 100, 0, 0 }, /* n0: 3 left */
         { 2, 1, 3, 100, 0, 1 }, /* n0: full, though n1 is empty */
         { 3, 2, 8, 10, 0, 2 },  /* so n1 is whole */
@@ -162,7 +143,7 @@ static void a_job_goes_to_the_tightest_node(void)
 
 static void a_gang_takes_whole_nodes(void)
 {
-    const struct row rows[] = {
+    const struct hand_row rows[] = {
         { 1, 0, 2, 50, 0, 0 },    /* n0: 6 left */
         { 2, 1, 16, 100, 0, 1 },  /* n1 and n2 */
         { 3, 2, 6, 10, 0, 2 },    /* n0 */
@@ -173,7 +154,7 @@ static void a_gang_takes_whole_nodes(void)
 
 static void the_rest_of_a_gang_goes_to_the_emptiest_node(void)
 {
-    const struct row rows[] = {
+    const struct hand_row rows[] = {
         { 1, 0, 2, 500, 0, 0 },  /* n0: 6 left */
         { 2, 1, 12, 100, 0, 1 }, /* n1, and 4 of n2: not the 6 of n0 */
         { 3, 2, 8, 10, 0, 101 }, /* no node is whole */
@@ -185,10 +166,10 @@ static void the_rest_of_a_gang_goes_to_the_emptiest_node(void)
 /* Three replicas of 4 GPUs and 4 CPUs: 8 CPUs of n0 and 4 of n1 are taken. */
 static void a_gang_that_asks_for_cpus_takes_them_for_each_replica(void)
 {
-    const struct row rows[] = { { 1, 0, 12, 100, 0, 0 },
-                                { 2, 1, 0, 50, 0, 1 },
-                                { 3, 2, 0, 50, 0, 51 } };
-    AUTO(trace_free) struct trace t = by_hand(2, rows, ARRAY_LEN(rows));
+    const struct hand_row rows[] = { { 1, 0, 12, 100, 0, 0 },
+                                     { 2, 1, 0, 50, 0, 1 },
+                                     { 3, 2, 0, 50, 0, 51 } };
+    AUTO(trace_free) struct trace t = hand_trace(2, rows, ARRAY_LEN(rows));
     for (int i = 0; i < 3; i++)
         t.job[i].request.cpu_milli = 4000;
     check_starts(&t, "fifo", rows, ARRAY_LEN(rows));
@@ -198,17 +179,16 @@ static void a_gang_that_asks_for_cpus_takes_them_for_each_replica(void)
 
 static void a_tenant_with_nodes_of_its_own_uses_no_others(void)
 {
-    static const char *const policies[] = { "fifo", "sjf", "bestfit", "fgd", "nightshift" };
-    const struct row rows[] = {
+    const struct hand_row rows[] = {
         { 1, 0, 8, 100, 0, 0 },
         { 2, 1, 8, 10, 0, 100 }, /* n1 is idle and belongs to t1 */
         { 3, 50, 8, 10, 1, 50 },
     };
-    for (size_t i = 0; i < ARRAY_LEN(policies); i++) {
-        AUTO(trace_free) struct trace t = by_hand(2, rows, ARRAY_LEN(rows));
+    for (size_t i = 0; i < ARRAY_LEN(keeping); i++) {
+        AUTO(trace_free) struct trace t = hand_trace(2, rows, ARRAY_LEN(rows));
         t.node_tenant = arena_array(&t.arena, uint32_t, 2);
         t.node_tenant[1] = 1;
-        check_starts(&t, policies[i], rows, ARRAY_LEN(rows));
+        check_starts(&t, keeping[i], rows, ARRAY_LEN(rows));
     }
 }
 
@@ -216,7 +196,7 @@ static void a_tenant_with_nodes_of_its_own_uses_no_others(void)
 
 static void refused(struct trace *t, const char *policy, const char *begin)
 {
-    struct replay_options o = { .policy = policy };
+    struct replay_options o = { .policy = policy, .freeze_cost_milli = 1000 };
     struct report r = { .jobs = 12345 };
     struct outcome jobs = { 0 };
     struct err e = { 0 };
@@ -228,22 +208,21 @@ static void refused(struct trace *t, const char *policy, const char *begin)
 
 static void a_job_that_can_never_run_is_an_error_that_names_it(void)
 {
-    static const char *const policies[] = { "fifo", "sjf", "bestfit", "fgd", "nightshift" };
-    const struct row rows[] = { { 1, 0, 8, 10, 0, 0 }, { 71, 5, 8, 10, 0, 0 } };
-    for (size_t i = 0; i < ARRAY_LEN(policies); i++) {
-        AUTO(trace_free) struct trace t = by_hand(2, rows, ARRAY_LEN(rows));
+    const struct hand_row rows[] = { { 1, 0, 8, 10, 0, 0 }, { 71, 5, 8, 10, 0, 0 } };
+    for (size_t i = 0; i < ARRAY_LEN(every); i++) {
+        AUTO(trace_free) struct trace t = hand_trace(2, rows, ARRAY_LEN(rows));
         t.job[1].gpus = t.job[1].request.gpus = 9;
-        refused(&t, policies[i], "hand, job 71 of the trace: gpus: 9 on one machine");
+        refused(&t, every[i], "hand, job 71 of the trace: gpus: 9 on one machine");
         t.job[1].gpus = t.job[1].request.gpus = 1;
         t.job[1].models = "H200";
-        refused(&t, policies[i], "hand, job 71 of the trace: no node has a GPU of model 'H200'");
+        refused(&t, every[i], "hand, job 71 of the trace: no node has a GPU of model 'H200'");
     }
 }
 
 static void a_tenant_without_nodes_cannot_run_its_jobs(void)
 {
-    const struct row rows[] = { { 1, 0, 8, 10, 0, 0 }, { 2, 5, 8, 10, 1, 0 } };
-    AUTO(trace_free) struct trace t = by_hand(2, rows, ARRAY_LEN(rows));
+    const struct hand_row rows[] = { { 1, 0, 8, 10, 0, 0 }, { 2, 5, 8, 10, 1, 0 } };
+    AUTO(trace_free) struct trace t = hand_trace(2, rows, ARRAY_LEN(rows));
     t.node_tenant = arena_array(&t.arena, uint32_t, 2);
     refused(&t, "fifo", "hand, job 2 of the trace: there are no machines");
     refused(&t, "nightshift", "hand, job 2 of the trace: there are no machines");
@@ -251,62 +230,97 @@ static void a_tenant_without_nodes_cannot_run_its_jobs(void)
 
 static void an_unknown_policy_is_refused(void)
 {
-    const struct row rows[] = { { 1, 0, 8, 10, 0, 0 } };
-    AUTO(trace_free) struct trace t = by_hand(1, rows, 1);
+    const struct hand_row rows[] = { { 1, 0, 8, 10, 0, 0 } };
+    AUTO(trace_free) struct trace t = hand_trace(1, rows, 1);
     refused(&t, "lifo", "--policy: 'lifo' is not known");
+}
+
+/* What the options and their help name is what can be run. */
+static void every_named_policy_is_known(void)
+{
+    struct str rest = STR(REPLAY_POLICIES), one;
+    size_t n = 0;
+    for (; rest.n; n++) {
+        str_cut(rest, '|', &one, &rest);
+        CHECK(n < ARRAY_LEN(every) && str_is(one, every[n]));
+    }
+    CHECK(n == ARRAY_LEN(every));
 }
 
 static void a_trace_without_jobs_is_replayed(void)
 {
-    AUTO(trace_free) struct trace t = by_hand(1, NULL, 0);
-    replay(&t, "fifo");
-    replay(&t, "nightshift");
+    AUTO(trace_free) struct trace t = hand_trace(1, NULL, 0);
+    for (size_t i = 0; i < ARRAY_LEN(every); i++)
+        hand_replay(&t, every[i]);
 }
 
 /* ---- what every replay keeps to ---- */
 
-/* GPUs held at every instant, by a sweep over starts and ends. */
+/* GPUs held at every instant, by a sweep over the stints. */
 static void check_never_more_than_there_are(uint64_t seed, const struct trace *t,
                                             const struct outcome *o)
 {
     double gpus = 0;
     for (uint32_t i = 0; i < t->nodes; i++)
         gpus += t->node[i].gpus;
-    for (uint32_t i = 0; i < t->jobs; i++) {
-        double held = 0;
+    for (uint32_t i = 0; i < t->jobs; i++)
         CHECK_AT(seed, o->start_ms[i] >= t->job[i].submit_ms && o->end_ms[i] != NEVER);
-        for (uint32_t k = 0; k < t->jobs; k++)
-            if (o->start_ms[k] <= o->start_ms[i] && o->start_ms[i] < o->end_ms[k])
-                held += o->gpus[k];
+    for (size_t i = 0; i < o->stints; i++) {
+        double held = 0;
+        CHECK_AT(seed, o->stint[i].from_ms < o->stint[i].to_ms);
+        for (size_t k = 0; k < o->stints; k++)
+            if (o->stint[k].from_ms <= o->stint[i].from_ms &&
+                o->stint[i].from_ms < o->stint[k].to_ms)
+                held += o->gpus[o->stint[k].job];
         CHECK_AT(seed, held <= gpus + 1e-6);
+    }
+}
+
+/* Of each job: its first stint begins with it, its last ends with it, none begins before the one
+ * before it has ended, there is one more than freezes, and together they are its work or more. */
+static void check_stints(uint64_t seed, const struct trace *t, const struct outcome *o)
+{
+    for (uint32_t i = 0; i < t->jobs; i++) {
+        int64_t until_ms = INT64_MIN, held_ms = 0;
+        uint32_t n = 0;
+        for (size_t k = 0; k < o->stints; k++) {
+            if (o->stint[k].job != i)
+                continue;
+            CHECK_AT(seed,
+                     n ? o->stint[k].from_ms > until_ms : o->stint[k].from_ms == o->start_ms[i]);
+            until_ms = o->stint[k].to_ms;
+            held_ms += until_ms - o->stint[k].from_ms;
+            n++;
+        }
+        CHECK_AT(seed, until_ms == o->end_ms[i] && n == o->freezes[i] + 1);
+        CHECK_AT(seed, held_ms >= t->job[i].duration_ms);
     }
 }
 
 static void every_policy_ends_all_jobs_and_holds_no_more_than_there_is(void)
 {
-    static const char *const policies[] = { "fifo", "sjf", "bestfit", "fgd", "nightshift" };
     for (uint64_t seed = 1; seed <= 10; seed++) {
         AUTO(gen_philly_free) struct gen_philly g;
         gen_philly(seed, &g);
         const struct csv_source vcs = { "vcs", buf_str(&g.vcs) }, jobs = { "j", buf_str(&g.jobs) };
-        for (size_t i = 0; i < ARRAY_LEN(policies); i++) {
+        for (size_t i = 0; i < ARRAY_LEN(every); i++) {
             AUTO(trace_free) struct trace t = { 0 };
             struct err e;
             CHECK_AT(seed, trace_parse_philly(&vcs, &jobs, seed % 2 ? 0 : 7, &t, &e) == 0);
-            struct outcome o = replay(&t, policies[i]);
+            struct outcome o = hand_replay(&t, every[i]);
             check_never_more_than_there_are(seed, &t, &o);
+            check_stints(seed, &t, &o);
         }
     }
 }
 
 static void the_same_trace_gives_the_same_schedule(void)
 {
-    static const char *const policies[] = { "fifo", "sjf", "bestfit", "fgd", "nightshift" };
-    for (size_t i = 0; i < ARRAY_LEN(policies); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(every); i++) {
         AUTO(trace_free) struct trace t = { 0 };
         struct err e;
         CHECK(trace_make_lab(3, 1, &t, &e) == 0);
-        struct outcome a = replay(&t, policies[i]), b = replay(&t, policies[i]);
+        struct outcome a = hand_replay(&t, every[i]), b = hand_replay(&t, every[i]);
         CHECK(memcmp(a.start_ms, b.start_ms, t.jobs * sizeof *a.start_ms) == 0);
         CHECK(memcmp(a.end_ms, b.end_ms, t.jobs * sizeof *a.end_ms) == 0);
     }
@@ -363,7 +377,9 @@ static void the_journal_of_a_lab_never_gives_a_gpu_twice(void)
         AUTO(buf_free) struct buf journal = BUF(64u << 20);
         AUTO(arena_free) struct arena a = { 0 };
         AUTO(free_p) struct recount *c = xcalloc(1, sizeof *c);
-        struct replay_options o = { .policy = "nightshift", .journal = &journal };
+        struct replay_options o = { .policy = "nightshift",
+                                    .freeze_cost_milli = 1000,
+                                    .journal = &journal };
         struct report r;
         struct outcome jobs;
         struct event ev;
@@ -393,7 +409,7 @@ static void a_limit_of_a_tenant_is_kept(void)
         if (t.tenant[i].limit.of[RES_GPU] != NO_LIMIT)
             limited = i;
     CHECK(limited != NONE);
-    struct outcome o = replay(&t, "nightshift");
+    struct outcome o = hand_replay(&t, "nightshift");
     for (uint32_t i = 0; i < t.jobs; i++) {
         double held = 0;
         for (uint32_t k = 0; k < t.jobs && t.job[i].tenant == limited; k++)
@@ -412,6 +428,11 @@ static const struct test tests[] = {
       what_ends_frees_its_gpus_for_what_comes_at_that_instant },
     { "equal submit times go by id", equal_submit_times_go_by_id },
     { "of equal durations the earlier goes first", of_equal_durations_the_earlier_goes_first },
+    { "qssf lets the least service go first and stops there",
+      qssf_lets_the_least_service_go_first_and_stops_there },
+    { "qssf-noisy goes by the estimate", qssf_noisy_goes_by_the_estimate },
+    { "of equal service fewer GPUs go first", of_equal_service_fewer_gpus_go_first },
+    { "qssf ranks nobody while nobody waits", qssf_ranks_nobody_while_nobody_waits },
     { "a job goes to the tightest node", a_job_goes_to_the_tightest_node },
     { "a gang takes whole nodes", a_gang_takes_whole_nodes },
     { "the rest of a gang goes to the emptiest node",
@@ -424,6 +445,7 @@ static const struct test tests[] = {
       a_job_that_can_never_run_is_an_error_that_names_it },
     { "a tenant without nodes cannot run its jobs", a_tenant_without_nodes_cannot_run_its_jobs },
     { "an unknown policy is refused", an_unknown_policy_is_refused },
+    { "every named policy is known", every_named_policy_is_known },
     { "a trace without jobs is replayed", a_trace_without_jobs_is_replayed },
     { "every policy ends all jobs and holds no more than there is",
       every_policy_ends_all_jobs_and_holds_no_more_than_there_is },

@@ -20,13 +20,15 @@ struct report_tenant {
     double gpu_hours;      /* got, weighted by nothing */
     double entitled_hours; /* its weighted max-min share, capped by its own demand, over time */
     double avg_queue_s, p99_queue_s, avg_jct_s;
-    float *held;     /* REPORT_POINTS means of GPUs held */
-    float *entitled; /* the same of what it was entitled to */
+    double satisfaction; /* part of its entitlement that it had, hour by hour */
+    float *held;         /* REPORT_POINTS means of GPUs held */
+    float *entitled;     /* the same of what it was entitled to */
 };
 
 struct report {
     const char *trace, *policy;
     bool simulated;
+    const char *rho_note; /* NULL: rho is no figure of this trace; JSON has it all the same */
     uint64_t jobs, unfinished;
     uint32_t nodes;
     double gpus;
@@ -34,8 +36,17 @@ struct report {
     double avg_jct_s, avg_queue_s, p50_queue_s, p90_queue_s, p99_queue_s, max_queue_s;
     double utilisation;     /* mean GPUs held / GPUs, from begin to end */
     double started_at_once; /* part of the jobs that did not wait */
+    /* Over the hours up to the last submit, each tenant's part of what it was entitled to: of all,
+     * of the tenant with the least, and how even they are (Jain's index, 1 when all are equal). */
+    double satisfaction, worst_tenant, jain;
+    double worst_rho, unfair_pct; /* finish-time fairness of jobs (measure_fair.c) */
+    double makespan_s;            /* from the first submit to the last end */
+    double freezes;               /* a job, mean */
+    uint32_t freezes_max;         /* of one job */
+    /* Of the starts that were predicted: part before the stated P50 and P90, and how wide the
+     * interval was by the one from the tenant's own past waits.  NAN where nothing is predicted. */
+    double p50_cover, p90_cover, interval_width_ratio;
     double wall_s;
-    double freezes;
     float *used;    /* REPORT_POINTS means of GPUs held */
     float *waiting; /* the same of jobs waiting */
     float *demand;  /* the same of GPUs asked for by jobs submitted and unfinished */

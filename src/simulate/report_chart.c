@@ -141,7 +141,8 @@ static bool is_best(const struct report *r, size_t n, size_t i, const struct fig
     return isfinite(mine);
 }
 
-static void put_policy(const struct report *r, size_t n, size_t i, struct buf *out)
+static void put_policy(const struct report *r, size_t n, size_t i, struct figures of,
+                       struct buf *out)
 {
     char text[TEXT_MAX];
     buf_printf(out, "<tr%s><th scope=\"row\"><i class=\"dot\" style=\"color:var(--%c%zu)\"></i>",
@@ -149,8 +150,8 @@ static void put_policy(const struct report *r, size_t n, size_t i, struct buf *o
                i + 1 == n ? 0 : (i + 1) % PAGE_COLOURS);
     html_text(out, r[i].policy);
     buf_addz(out, "</th>");
-    for (size_t k = 0; k < FIGURE_COUNT; k++) {
-        const struct figure *f = &report_figures[k];
+    for (size_t k = 0; k < of.n; k++) {
+        const struct figure *f = &of.at[k];
         buf_printf(out, "<td data-k=\"%s\"%s>%s</td>", f->words,
                    is_best(r, n, i, f) ? " class=\"best\"" : "",
                    f->text(figure_of(f, &r[i]), text));
@@ -158,18 +159,25 @@ static void put_policy(const struct report *r, size_t n, size_t i, struct buf *o
     buf_addz(out, "</tr>\n");
 }
 
+static void put_policies_table(const struct report *r, size_t n, struct figures of, struct buf *out)
+{
+    buf_addz(out, "<table class=\"policies\">\n<thead><tr><th scope=\"col\">Policy</th>");
+    for (size_t k = 0; k < of.n; k++)
+        buf_printf(out, "<th scope=\"col\">%s</th>", of.at[k].words);
+    buf_addz(out, "</tr></thead>\n<tbody>\n");
+    for (size_t i = 0; i < n; i++)
+        put_policy(r, n, i, of, out);
+    buf_addz(out, "</tbody>\n</table>\n");
+}
+
 void page_comparison(const struct report *r, size_t n, struct buf *out)
 {
     AUTO(buf_free) struct buf summary = BUF(4096);
     buf_addz(out, "<section>\n<h2>Policies compared</h2>\n<p>The same jobs on the same machines; "
-                  "the best figure of each column is bold.</p>\n<table class=\"policies\">\n"
-                  "<thead><tr><th scope=\"col\">Policy</th>");
-    for (size_t k = 0; k < FIGURE_COUNT; k++)
-        buf_printf(out, "<th scope=\"col\">%s</th>", report_figures[k].words);
-    buf_addz(out, "</tr></thead>\n<tbody>\n");
-    for (size_t i = 0; i < n; i++)
-        put_policy(r, n, i, out);
-    buf_addz(out, "</tbody>\n</table>\n</section>\n");
+                  "the best figure of each column is bold.</p>\n");
+    put_policies_table(r, n, report_speed(), out);
+    put_policies_table(r, n, report_fairness(&r[n - 1]), out);
+    buf_addz(out, "</section>\n");
     if (!r[n - 1].points)
         return;
     buf_addz(&summary, "GPUs held, one line a policy.");

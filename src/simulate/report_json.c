@@ -16,7 +16,25 @@ static void put_tenant(struct json_out *w, const struct report_tenant *t)
     json_put_f64(w, "avg_queue_s", t->avg_queue_s, 3);
     json_put_f64(w, "p99_queue_s", t->p99_queue_s, 3);
     json_put_f64(w, "avg_jct_s", t->avg_jct_s, 3);
+    json_put_f64(w, "satisfaction", t->satisfaction, 6);
     json_end(w, '}');
+}
+
+static void put_fairness(struct json_out *w, const struct report *r)
+{
+    json_put_f64(w, "satisfaction", r->satisfaction, 6);
+    json_put_f64(w, "worst_tenant", r->worst_tenant, 6);
+    json_put_f64(w, "jain", r->jain, 6);
+    json_put_f64(w, "worst_rho", r->worst_rho, 4);
+    json_put_f64(w, "unfair_pct", r->unfair_pct, 2);
+    if (r->rho_note)
+        json_put_str(w, "rho_note", str_of(r->rho_note));
+    json_put_f64(w, "makespan_s", r->makespan_s, 3);
+    json_put_f64(w, "freezes", r->freezes, 4);
+    json_put_u64(w, "freezes_max", r->freezes_max);
+    json_put_f64(w, "p50_cover", r->p50_cover, 4);
+    json_put_f64(w, "p90_cover", r->p90_cover, 4);
+    json_put_f64(w, "interval_width_ratio", r->interval_width_ratio, 4);
 }
 
 void report_json(const struct report *r, struct buf *out)
@@ -38,8 +56,8 @@ void report_json(const struct report *r, struct buf *out)
     json_put_f64(&w, "max_queue_s", r->max_queue_s, 3);
     json_put_f64(&w, "utilisation", r->utilisation, 6);
     json_put_f64(&w, "started_at_once", r->started_at_once, 6);
+    put_fairness(&w, r);
     json_put_f64(&w, "wall_s", r->wall_s, 3);
-    json_put_f64(&w, "freezes", r->freezes, 4);
     json_begin(&w, "tenants", '[');
     for (uint32_t i = 0; i < r->tenants; i++)
         put_tenant(&w, &r->tenant[i]);

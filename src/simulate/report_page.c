@@ -134,6 +134,28 @@ static void put_tenant(const struct report_tenant *t, uint32_t colour, struct bu
     buf_addz(out, "</tr>\n");
 }
 
+/* The figures of the main policy in words; a comparison shows them side by side as well. */
+static void put_fair_words(const struct report *r, struct buf *out)
+{
+    char all[TEXT_MAX], worst[TEXT_MAX], text[TEXT_MAX];
+    buf_printf(out,
+               "<p>Hour by hour, the tenants had <strong>%s</strong> of what they were entitled "
+               "to, the one with the least <strong>%s</strong>. ",
+               text_percent(r->satisfaction, all), text_percent(r->worst_tenant, worst));
+    if (r->freezes_max)
+        buf_printf(out, "A job was frozen %s times on average, at most %u times.</p>\n",
+                   text_ratio(r->freezes, text), r->freezes_max);
+    else
+        buf_addz(out, "No job was frozen.</p>\n");
+    if (!r->rho_note)
+        return;
+    buf_printf(out, "<p>Worst rho <strong>%s</strong>, ", text_ratio(r->worst_rho, text));
+    buf_printf(out, "unfair to <strong>%s</strong> of the jobs. ",
+               text_of_100(r->unfair_pct, text));
+    html_text(out, r->rho_note);
+    buf_addz(out, "</p>\n");
+}
+
 static void put_fairness(const struct report *r, struct buf *out)
 {
     struct page_tenants shown = page_tenants(r);
@@ -143,8 +165,11 @@ static void put_fairness(const struct report *r, struct buf *out)
              "<section>\n<h2>Who got what</h2>\n<p>A tenant is entitled to its weighted share of "
              "the GPUs, moment by moment, but never to more than it asks for; what one leaves idle "
              "is shared among the others. 100 % is exactly that; more was due to "
-             "others.</p>\n<table class=\"tenants\">\n"
-             "<thead><tr><th scope=\"col\">Tenant</th><th scope=\"col\">Weight</th>"
+             "others.</p>\n");
+    put_fair_words(r, out);
+    buf_addz(out,
+             "<table class=\"tenants\">\n<thead><tr><th scope=\"col\">Tenant</th><th "
+             "scope=\"col\">Weight</th>"
              "<th scope=\"col\">Jobs</th><th scope=\"col\">Entitled, GPU-h</th>"
              "<th scope=\"col\">Got, GPU-h</th><th scope=\"col\">Got / entitled</th>"
              "<th scope=\"col\">Wait, mean</th><th scope=\"col\">Wait, 99 of 100</th></tr></thead>"

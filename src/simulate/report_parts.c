@@ -62,6 +62,20 @@ const char *text_percent(double part, char out[static TEXT_MAX])
     return known(part) ? tenths(part * 100, " %", out) : unknown(out);
 }
 
+const char *text_of_100(double v, char out[static TEXT_MAX])
+{
+    return known(v) ? tenths(v, " %", out) : unknown(out);
+}
+
+const char *text_ratio(double v, char out[static TEXT_MAX])
+{
+    if (!known(v))
+        return unknown(out);
+    long long h = llround(v * 100);
+    snprintf(out, TEXT_MAX, "%lld.%02lld", h / 100, h % 100);
+    return out;
+}
+
 const char *text_count(double v, char out[static TEXT_MAX])
 {
     if (!known(v))
@@ -114,15 +128,36 @@ double report_got(const struct report_tenant *t)
     return t->entitled_hours > 0 ? t->gpu_hours / t->entitled_hours : NAN;
 }
 
-const struct figure report_figures[FIGURE_COUNT] = {
-    { "avg JCT", "Submit to end, mean", offsetof(struct report, avg_jct_s), text_duration, false },
-    { "avg queue", "Wait, mean", offsetof(struct report, avg_queue_s), text_duration, false },
-    { "p50 queue", "Wait, median", offsetof(struct report, p50_queue_s), text_duration, false },
-    { "p90 queue", "Wait, 9 of 10", offsetof(struct report, p90_queue_s), text_duration, false },
-    { "p99 queue", "Wait, 99 of 100", offsetof(struct report, p99_queue_s), text_duration, false },
-    { "at once", "Started at once", offsetof(struct report, started_at_once), text_percent, true },
-    { "utilisation", "GPUs in use", offsetof(struct report, utilisation), text_percent, true },
-};
+#define AT(field) offsetof(struct report, field)
+
+struct figures report_speed(void)
+{
+    static const struct figure of[] = {
+        { "avg JCT", "Submit to end, mean", AT(avg_jct_s), text_duration, false },
+        { "avg queue", "Wait, mean", AT(avg_queue_s), text_duration, false },
+        { "p50 queue", "Wait, median", AT(p50_queue_s), text_duration, false },
+        { "p90 queue", "Wait, 9 of 10", AT(p90_queue_s), text_duration, false },
+        { "p99 queue", "Wait, 99 of 100", AT(p99_queue_s), text_duration, false },
+        { "at once", "Started at once", AT(started_at_once), text_percent, true },
+        { "utilisation", "GPUs in use", AT(utilisation), text_percent, true },
+    };
+    return (struct figures){ of, ARRAY_LEN(of) };
+}
+
+/* Those of jobs stand last: only some traces have them. */
+struct figures report_fairness(const struct report *r)
+{
+    static const struct figure of[] = {
+        { "satisfaction", "Had of what was due", AT(satisfaction), text_percent, true },
+        { "worst tenant", "The same, worst tenant", AT(worst_tenant), text_percent, true },
+        { "evenness", "Evenness (Jain)", AT(jain), text_ratio, true },
+        { "freezes a job", "Freezes a job", AT(freezes), text_ratio, false },
+        { "makespan", "First submit to last end", AT(makespan_s), text_duration, false },
+        { "worst rho", "Worst rho", AT(worst_rho), text_ratio, false },
+        { "unfair jobs", "Unfair jobs", AT(unfair_pct), text_of_100, false },
+    };
+    return (struct figures){ of, r->rho_note ? ARRAY_LEN(of) : ARRAY_LEN(of) - 2 };
+}
 
 double figure_of(const struct figure *f, const struct report *r)
 {

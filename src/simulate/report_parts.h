@@ -13,6 +13,8 @@
 const char *text_duration(double s, char out[static TEXT_MAX]);   /* 42s, 12m 5s, 1h 12m, 3d 4h */
 const char *text_percent(double part, char out[static TEXT_MAX]); /* 0.783 -> 78.3 % */
 const char *text_count(double v, char out[static TEXT_MAX]);      /* 1,204; 57.4 below a hundred */
+const char *text_ratio(double v, char out[static TEXT_MAX]);      /* 0.23 */
+const char *text_of_100(double v, char out[static TEXT_MAX]);     /* 78.3 -> 78.3 % */
 const char *text_weight(uint32_t milli, char out[static TEXT_MAX]);
 
 /* Mon 14:20 while a replay fits into two weeks, else day 17, 14:20. */
@@ -30,8 +32,12 @@ struct figure {
     const char *(*text)(double v, char out[static TEXT_MAX]);
     bool more_is_better;
 };
-#define FIGURE_COUNT 7
-extern const struct figure report_figures[FIGURE_COUNT];
+struct figures {
+    const struct figure *at;
+    size_t n;
+};
+struct figures report_speed(void);                      /* how long jobs waited and took */
+struct figures report_fairness(const struct report *r); /* how it was shared */
 double figure_of(const struct figure *f, const struct report *r);
 
 void html_text(struct buf *out, const char *z); /* safe between tags and in quoted attributes */

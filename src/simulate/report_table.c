@@ -3,8 +3,10 @@
 
 #include <stdio.h>
 
-#define CELL_BYTES 128
+#define CELL_BYTES 256
 #define NAME_COLUMNS 28
+#define TITLE_COLUMNS 60 /* four bytes each still fit a cell */
+#define TENANT_ROWS 100u
 
 struct grid {
     struct arena arena;
@@ -53,14 +55,14 @@ static size_t printable(const char *z)
     return n;
 }
 
-/* A name of at most NAME_COLUMNS characters, a longer one ending in "…". */
-static void grid_put_name(struct grid *g, size_t row, const char *z)
+/* A name of at most `most` characters, a longer one ending in "…". */
+static void grid_put_short(struct grid *g, size_t row, const char *z, size_t most)
 {
     char *to = g->cell[row * g->cols];
     size_t columns = 0;
     for (z = z ? z : ""; *z; columns++) {
         size_t n = printable(z);
-        if (columns + 1 == NAME_COLUMNS && z[n ? n : 1]) {
+        if (columns + 1 == most && z[n ? n : 1]) {
             memcpy(to, "…", strlen("…"));
             to += strlen("…");
             break;
@@ -73,6 +75,11 @@ static void grid_put_name(struct grid *g, size_t row, const char *z)
         z += n ? n : 1;
     }
     *to = '\0';
+}
+
+static void grid_put_name(struct grid *g, size_t row, const char *z)
+{
+    grid_put_short(g, row, z, NAME_COLUMNS);
 }
 
 /* The first column to the left, figures to the right. */
@@ -98,35 +105,57 @@ static void print_title(const struct report *r, struct buf *out)
 {
     char span[TEXT_MAX], gpus[TEXT_MAX], jobs[TEXT_MAX], nodes[TEXT_MAX];
     AUTO(grid_free) struct grid name = grid_new(1, 1);
-    grid_put_name(&name, 0, r->trace);
+    grid_put_short(&name, 0, r->trace, TITLE_COLUMNS);
     buf_printf(out, "%s%s: %s jobs in %s on %s nodes with %s GPUs\n\n", name.cell[0],
                r->simulated ? " (simulated)" : "", text_count((double)r->jobs, jobs),
                text_duration((double)(r->end_ms - r->begin_ms) / 1000, span),
                text_count(r->nodes, nodes), text_count(r->gpus, gpus));
 }
 
-static void print_policies(const struct report *r, size_t n, struct buf *out)
+static void put_policy(struct grid *g, size_t row, const struct report *r, struct figures of)
 {
     char text[TEXT_MAX];
-    AUTO(grid_free) struct grid g = grid_new(n + 1, FIGURE_COUNT + 2);
+    grid_put_name(g, row, r->policy);
+    for (size_t f = 0; f < of.n; f++)
+        grid_put(g, row, f + 1, of.at[f].text(figure_of(&of.at[f], r), text));
+}
+
+static void print_speed(const struct report *r, size_t n, struct buf *out)
+{
+    char text[TEXT_MAX];
+    struct figures of = report_speed();
+    AUTO(grid_free) struct grid g = grid_new(n + 1, of.n + 2);
     grid_put(&g, 0, 0, "policy");
-    grid_put(&g, 0, FIGURE_COUNT + 1, "unfinished");
-    for (size_t f = 0; f < FIGURE_COUNT; f++)
-        grid_put(&g, 0, f + 1, report_figures[f].name);
+    grid_put(&g, 0, of.n + 1, "unfinished");
+    for (size_t f = 0; f < of.n; f++)
+        grid_put(&g, 0, f + 1, of.at[f].name);
     for (size_t i = 0; i < n; i++) {
-        grid_put_name(&g, i + 1, r[i].policy);
-        for (size_t f = 0; f < FIGURE_COUNT; f++)
-            grid_put(&g, i + 1, f + 1,
-                     report_figures[f].text(figure_of(&report_figures[f], &r[i]), text));
-        grid_put(&g, i + 1, FIGURE_COUNT + 1, text_count((double)r[i].unfinished, text));
+        put_policy(&g, i + 1, &r[i], of);
+        grid_put(&g, i + 1, of.n + 1, text_count((double)r[i].unfinished, text));
     }
     grid_print(&g, out);
 }
 
+static void print_fairness(const struct report *r, size_t n, struct buf *out)
+{
+    struct figures of = report_fairness(&r[n - 1]);
+    AUTO(grid_free) struct grid g = grid_new(n + 1, of.n + 1);
+    grid_put(&g, 0, 0, "policy");
+    for (size_t f = 0; f < of.n; f++)
+        grid_put(&g, 0, f + 1, of.at[f].name);
+    for (size_t i = 0; i < n; i++)
+        put_policy(&g, i + 1, &r[i], of);
+    buf_addc(out, '\n');
+    grid_print(&g, out);
+    if (r[n - 1].rho_note)
+        buf_printf(out, "\nrho: %s\n", r[n - 1].rho_note);
+}
+
 static void print_tenants(const struct report *r, struct buf *out)
 {
-    static const char *const heads[] = { "tenant",   "weight",         "jobs",      "GPU-hours",
-                                         "entitled", "got / entitled", "avg queue", "p99 queue" };
+    static const char *const heads[] = { "tenant",       "weight",    "jobs",
+                                         "GPU-hours",    "entitled",  "got / entitled",
+                                         "satisfaction", "avg queue", "p99 queue" };
     char text[TEXT_MAX];
     AUTO(grid_free) struct grid g = grid_new((size_t)r->tenants + 1, ARRAY_LEN(heads));
     for (size_t i = 0; i < ARRAY_LEN(heads); i++)
@@ -139,8 +168,9 @@ static void print_tenants(const struct report *r, struct buf *out)
         grid_put(&g, i + 1, 3, text_count(t->gpu_hours, text));
         grid_put(&g, i + 1, 4, text_count(t->entitled_hours, text));
         grid_put(&g, i + 1, 5, text_percent(report_got(t), text));
-        grid_put(&g, i + 1, 6, text_duration(t->avg_queue_s, text));
-        grid_put(&g, i + 1, 7, text_duration(t->p99_queue_s, text));
+        grid_put(&g, i + 1, 6, text_percent(t->satisfaction, text));
+        grid_put(&g, i + 1, 7, text_duration(t->avg_queue_s, text));
+        grid_put(&g, i + 1, 8, text_duration(t->p99_queue_s, text));
     }
     buf_addc(out, '\n');
     grid_print(&g, out);
@@ -151,7 +181,11 @@ void report_table(const struct report *r, size_t n, struct buf *out)
     if (n == 0)
         return;
     print_title(&r[n - 1], out);
-    print_policies(r, n, out);
-    if (r[n - 1].tenants)
+    print_speed(r, n, out);
+    print_fairness(r, n, out);
+    if (r[n - 1].tenants > TENANT_ROWS)
+        buf_printf(out, "\n%u tenants are too many to list here; --json has them.\n",
+                   r[n - 1].tenants);
+    else if (r[n - 1].tenants)
         print_tenants(&r[n - 1], out);
 }

@@ -33,6 +33,14 @@ static void fill_report(struct world *w, struct report *r, uint32_t tenants)
     r->max_queue_s = 80000;
     r->utilisation = 0.7577;
     r->started_at_once = 0.61;
+    r->satisfaction = 0.931;
+    r->worst_tenant = 0.884;
+    r->jain = 0.99;
+    r->worst_rho = 1.78;
+    r->unfair_pct = 5;
+    r->makespan_s = 600000;
+    r->freezes = 0.23;
+    r->freezes_max = 4;
     r->wall_s = 0.5;
     r->used = w->used;
     r->waiting = w->waiting;
@@ -110,9 +118,50 @@ static void table_has_a_row_a_policy_and_a_tenant(void)
     CHECK(has(&b, "1h 43m") && has(&b, "6h 23m") && has(&b, "38s") && has(&b, "75.8 %"));
     CHECK(has(&b, "\nvision ") && has(&b, "0.5") && has(&b, "1h 12m") && has(&b, "91.0 %"));
     w->r[2].simulated = false;
+    w->r[2].trace = "philly, pooled, jitter 100 %, shift 8784 h, seed 4294967295";
     buf_truncate(&b, 0);
     report_table(w->r, 3, &b);
-    CHECK(!has(&b, "simulated"));
+    CHECK(!has(&b, "simulated") && has(&b, "shift 8784 h, seed 4294967295: 1,843 jobs"));
+}
+
+static void fairness_is_shown_and_rho_only_with_its_note(void)
+{
+    AUTO(free_p) struct world *w = world_new(5);
+    AUTO(buf_free) struct buf b = BUF(LIMIT);
+    report_table(w->r, 3, &b);
+    CHECK(has(&b, "satisfaction") && has(&b, "93.1 %") && has(&b, "88.4 %") && has(&b, "0.23"));
+    CHECK(!has(&b, "rho") && !has(&b, "1.78"));
+    report_page(w->r, 3, &b);
+    CHECK(has(&b, "had <strong>93.1 %</strong>") && has(&b, "least <strong>88.4 %</strong>"));
+    CHECK(has(&b, "frozen 0.23 times on average, at most 4 times") && !has(&b, "Worst rho"));
+    for (int i = 0; i < 3; i++)
+        w->r[i].rho_note = "mind <this>";
+    buf_truncate(&b, 0);
+    report_table(w->r, 3, &b);
+    CHECK(has(&b, "worst rho") && has(&b, "1.78") && has(&b, "5.0 %") && has(&b, "mind <this>"));
+    buf_truncate(&b, 0);
+    report_page(w->r, 1, &b);
+    CHECK(has(&b, "Worst rho <strong>1.78</strong>") && has(&b, "mind &lt;this&gt;"));
+    buf_truncate(&b, 0);
+    report_json(&w->r[2], &b);
+    CHECK(has(&b, "\"rho_note\":\"mind <this>\""));
+}
+
+static void a_terminal_lists_a_hundred_tenants_at_most(void)
+{
+    AUTO(free_p) struct world *w = world_new(5);
+    AUTO(buf_free) struct buf b = BUF(LIMIT);
+    struct report_tenant many[101];
+    for (size_t i = 0; i < ARRAY_LEN(many); i++)
+        many[i] = w->tenant[0];
+    w->r[2].tenant = many;
+    w->r[2].tenants = 100;
+    report_table(w->r, 3, &b);
+    CHECK(has(&b, "\nvision ") && !has(&b, "too many"));
+    buf_truncate(&b, 0);
+    w->r[2].tenants = 101;
+    report_table(w->r, 3, &b);
+    CHECK(!has(&b, "\nvision ") && has(&b, "101 tenants are too many to list here"));
 }
 
 static void table_lines_end_in_one_column(void)
@@ -149,11 +198,14 @@ static double number_at(const struct json *o, const char *key)
 
 static void json_has_every_figure_as_a_number(void)
 {
-    static const char *const keys[] = { "jobs",        "unfinished",  "nodes",
-                                        "gpus",        "avg_jct_s",   "avg_queue_s",
-                                        "p50_queue_s", "p90_queue_s", "p99_queue_s",
-                                        "max_queue_s", "utilisation", "started_at_once",
-                                        "wall_s" };
+    static const char *const keys[] = {
+        "jobs",         "unfinished",   "nodes",           "gpus",
+        "avg_jct_s",    "avg_queue_s",  "p50_queue_s",     "p90_queue_s",
+        "p99_queue_s",  "max_queue_s",  "utilisation",     "wall_s",
+        "satisfaction", "jain",         "started_at_once", "makespan_s",
+        "freezes",      "worst_tenant", "worst_rho",       "unfair_pct",
+        "freezes_max",  "p50_cover",    "p90_cover",       "interval_width_ratio",
+    };
     AUTO(free_p) struct world *w = world_new(5);
     AUTO(buf_free) struct buf b = BUF(LIMIT);
     w->tenant[0].name = HOSTILE;
@@ -190,6 +242,7 @@ static void what_is_not_finite_is_unknown(void)
     struct report *r = &w->r[2];
     r->avg_queue_s = r->p99_queue_s = r->utilisation = NAN;
     r->avg_jct_s = INFINITY;
+    r->worst_rho = r->p90_cover = r->satisfaction = NAN;
     w->tenant[0].entitled_hours = 0;
     w->used[3] = NAN;
     w->demand[4] = -INFINITY;
@@ -199,6 +252,7 @@ static void what_is_not_finite_is_unknown(void)
     report_json_series(r, &b);
     report_page(w->r, 3, &b);
     CHECK(has(&b, "\"avg_jct_s\":null") && has(&b, "–"));
+    CHECK(has(&b, "\"p90_cover\":null") && has(&b, "\"worst_rho\":null"));
     static const char *const leaks[] = { ":nan", ",nan", " nan", ">nan",
                                          ":inf", ",inf", ">inf", "-inf" };
     for (size_t i = 0; i < ARRAY_LEN(leaks); i++)
@@ -337,6 +391,9 @@ static void too_small_a_buffer_is_noticed(void)
 
 static const struct test tests[] = {
     { "a table has a row a policy and a row a tenant", table_has_a_row_a_policy_and_a_tenant },
+    { "fairness is shown, and rho only with its note",
+      fairness_is_shown_and_rho_only_with_its_note },
+    { "a terminal lists a hundred tenants at most", a_terminal_lists_a_hundred_tenants_at_most },
     { "a table is aligned whatever the names", table_lines_end_in_one_column },
     { "JSON has every figure as a number", json_has_every_figure_as_a_number },
     { "JSON series have every point", json_series_has_every_point },

@@ -48,6 +48,8 @@ struct trace {
     uint32_t
         skipped;    /* lines of the file that are no jobs to replay (never ran, or a part of one) */
     bool simulated; /* made by a generator: said wherever it is shown */
+    const char *rho_note; /* each job has an equal share, so finish-time fairness is a figure of the
+                             trace; said wherever it is shown.  NULL: it is none */
     struct arena arena;
 };
 
@@ -74,9 +76,30 @@ int trace_read_swf(const char *file, uint32_t gpus_per_node, struct trace *out, 
 int trace_parse_swf(const struct csv_source *from, uint32_t gpus_per_node, struct trace *out,
                     struct err *e) MUST_USE;
 
+/* The jobs of Shockwave (NSDI'23) on a pool of GPUs: FILE, or without one
+ * DIR/shockwave/tacc32_120jobs.csv, plain or gzipped.  A job runs as long as alone on its GPUs. */
+struct trace_pool {
+    uint32_t gpus, per_node;
+};
+int trace_read_shockwave(const char *dir, const char *file, struct trace_pool pool,
+                         struct trace *out, struct err *e) MUST_USE;
+int trace_parse_shockwave(const struct csv_source *from, struct trace_pool pool, struct trace *out,
+                          struct err *e) MUST_USE;
+
 /* A small lab's weeks from a seed: ten desks, a server, five tenants, jobs by day and night.
  * Time 0 is a Monday's midnight. */
 int trace_make_lab(uint64_t seed, uint32_t days, struct trace *out, struct err *e) MUST_USE;
+
+/* ---- the same work, a little different ---- */
+
+/* What a figure should not depend on.  The same seed changes the same trace in the same way; the
+ * trace's name says what was changed. */
+struct trace_change {
+    uint64_t seed;
+    uint32_t jitter_pct;  /* each duration times a factor, uniform in 1 ± this; 0 … 100 */
+    uint32_t shift_hours; /* all jobs of a tenant later by a time, uniform in 0 … this */
+};
+int trace_change(struct trace *t, const struct trace_change *c, struct err *e) MUST_USE;
 
 /* ---- for readers ---- */
 

@@ -126,3 +126,20 @@ void gen_swf(uint64_t seed, struct buf *out)
     }
     buf_printf(out, "%u %u -1 0 4 -1 -1 4 600 -1 5 1 1 -1 1 -1 -1 -1\n", GEN_SWF_JOBS + 1, t);
 }
+
+void gen_shockwave(uint64_t seed, struct buf *out)
+{
+    static const char *const modes[] = { "gns", "accordion", "static" };
+    static const uint32_t sizes[] = { 1, 1, 1, 1, 2, 2, 4, 8 };
+    struct rng r = { seed };
+    *out = BUF(TEXT_MAX);
+    buf_addz(out, "job_id,submit_s,num_gpus,exclusive_s,trace_duration_s,mode,model\n");
+    uint32_t t = 0;
+    for (uint32_t i = 0; i < GEN_SHOCKWAVE_JOBS; i++) {
+        uint32_t tenths = 10 + (uint32_t)rng_exp(&r, 40000);
+        uint32_t gpus = sizes[rng_below(&r, ARRAY_LEN(sizes))];
+        buf_printf(out, "%u,%u,%u,%u.%u,%u,%s,\"LM (batch size %u)\"\n", i, t, gpus, tenths / 10,
+                   tenths % 10, tenths / 10 + 7, modes[rng_below(&r, ARRAY_LEN(modes))], 10 + i);
+        t += rng_below(&r, 120);
+    }
+}

@@ -10,6 +10,7 @@
 #define GEN_OPENB_SEEDS 3
 #define GEN_PHILLY_JOBS 200
 #define GEN_SWF_JOBS 150 /* besides those that never ran */
+#define GEN_SHOCKWAVE_JOBS 60
 
 struct gen_openb {
     struct buf nodes, pods, seq, ranks, published; /* of the workload "default" */
@@ -24,5 +25,6 @@ void gen_philly(uint64_t seed, struct gen_philly *out);
 void gen_philly_free(struct gen_philly *g);
 
 void gen_swf(uint64_t seed, struct buf *out);
+void gen_shockwave(uint64_t seed, struct buf *out);
 
 #endif

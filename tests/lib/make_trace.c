@@ -1,4 +1,4 @@
-/* make-trace - writes a small valid data folder for tests: make-trace openb|philly|swf DIR SEED */
+/* make-trace - writes a small valid data folder for tests: make-trace openb|philly|swf|shockwave DIR SEED */
 #include <stdio.h>
 #include <sys/stat.h>
 
@@ -42,10 +42,20 @@ static int put_swf(const char *dir, uint64_t seed, struct err *e)
     return put(dir, "small.swf", &text, e);
 }
 
+static int put_shockwave(const char *dir, uint64_t seed, struct err *e)
+{
+    AUTO(buf_free) struct buf text;
+    gen_shockwave(seed, &text);
+    return put(dir, "tacc32_120jobs.csv", &text, e);
+}
+
 static const struct format {
     const char *name;
     int (*put)(const char *dir, uint64_t seed, struct err *e);
-} formats[] = { { "openb", put_openb }, { "philly", put_philly }, { "swf", put_swf } };
+} formats[] = { { "openb", put_openb },
+                { "philly", put_philly },
+                { "swf", put_swf },
+                { "shockwave", put_shockwave } };
 
 int main(int argc, char **argv)
 {
@@ -56,7 +66,7 @@ int main(int argc, char **argv)
         if (str_is(str_of(argv[1]), formats[i].name))
             f = &formats[i];
     if (!f) {
-        fprintf(stderr, "usage: make-trace openb|philly|swf DIR SEED\n");
+        fprintf(stderr, "usage: make-trace openb|philly|swf|shockwave DIR SEED\n");
         return 2;
     }
     mkdir(argv[2], 0777); /* there already is as good; a real failure shows when writing */

@@ -22,7 +22,7 @@ test_expect 'the help of each command names its options' '
             exit 1
     done
     nightshift-sim replay --help >out &&
-    for o in data trace pooled swf journal policy html starts json; do
+    for o in data trace pooled gpus jobs swf journal jitter shift seed freeze-cost policy html starts json; do
         grep -e "--$o" out || exit 1
     done'
 
@@ -50,14 +50,25 @@ test_expect 'an unknown policy is refused with the known ones' '
 test_expect 'numbers out of their bounds are refused' '
     refused lab --days 0 && refused lab --days 1000 && refused lab --days -1 &&
     refused lab --days week && refused scale --nodes 1 && refused scale --jobs 0 &&
-    grep -e "--jobs: " err'
+    grep -e "--jobs: " err &&
+    refused replay --swf s --jitter 101 && refused replay --swf s --shift 0 &&
+    refused replay --swf s --freeze-cost -1 && grep -e "--freeze-cost: " err &&
+    refused replay --swf s --freeze-cost 1001'
 
 test_expect 'what is missing is named with an example' '
     refused replay && grep "hint: for example: nightshift-sim replay" err &&
     refused replay --trace philly && grep -e "--data is needed" err &&
+    refused replay --trace shockwave && grep "hint: .*shockwave/" err &&
     refused replay --swf a --journal b && grep "exactly one of" err &&
     refused verify && grep "hint: make one" err && refused packing && grep "hint: " err &&
     refused lab --days && grep "needs a value" err && refused lab week'
+
+test_expect 'an option of another trace is refused, not left unheard' '
+    refused replay --data d --trace philly --gpus 32 && grep -e "--gpus goes with --trace shockwave" err &&
+    refused replay --data d --trace philly --jobs j && grep -e "--jobs goes with" err &&
+    refused replay --data d --trace shockwave --pooled 3 && grep -e "--pooled goes with" err &&
+    refused replay --swf s --data d && grep -e "--data goes with" err &&
+    refused replay --journal j --gpus-per-node 8 && grep -e "--gpus-per-node goes with" err'
 
 test_expect 'a full disk is an error, not silence' '
     [ -c /dev/full ] || exit 0

@@ -7,7 +7,8 @@ if ! [ -x "$NIGHTSHIFT_BUILD/nightshift-sim" ]; then
     test_done
 fi
 
-make-trace philly philly 1 && make-trace openb openb 1 && make-trace swf swf 1 || exit 1
+make-trace philly philly 1 && make-trace openb openb 1 && make-trace swf swf 1 &&
+    make-trace shockwave shockwave 1 || exit 1
 nightshift-sim lab --days 1 --out lab >/dev/null || exit 1
 
 # fresh KIND - a copy of a good folder as ./data, and files that must stay as they are
@@ -116,6 +117,18 @@ test_expect 'swf: a gang larger than the machine is refused' '
     fresh swf && line 8 "3 1 1 9 65 1 1 1 1 1 1 1 1 1 1 1 1 1" $swf &&
     replay 2 "small.swf:8: field .Number of Allocated Processors.: 65" --swf $swf &&
     replay 2 "small.swf:8: field .Number of Allocated Processors.: 65" --swf $swf --gpus-per-node 8'
+
+wave=data/tacc32_120jobs.csv
+test_expect 'shockwave: broken, negative and double lines, and gangs too large, are named' '
+    fresh shockwave && nightshift-sim replay --data data --trace shockwave --json >out && [ -s out ] &&
+    line 3 "1,1" $wave && replay 2 "tacc32_120jobs.csv:3: field .num_gpus." --data data --trace shockwave &&
+    fresh shockwave && line 4 "1,1,1,-60,1,a,b" $wave &&
+    replay 2 "tacc32_120jobs.csv:4: field .exclusive_s." --trace shockwave --jobs $wave &&
+    fresh shockwave && sed -n 2p $wave >>$wave &&
+    replay 2 "tacc32_120jobs.csv:62: field .job_id." --trace shockwave --jobs $wave &&
+    fresh shockwave && line 5 "3,1,9,60,1,a,b" $wave &&
+    replay 2 "tacc32_120jobs.csv:5: field .num_gpus.: 9 GPUs" --trace shockwave --jobs $wave --gpus 8 &&
+    fresh shockwave && replay 4 "no.csv" --trace shockwave --jobs no.csv'
 
 # journal PATTERN - results/j is refused by replay and by verify
 journal() {

@@ -11,7 +11,8 @@ if ! command -v python3 >/dev/null; then
     test_done
 fi
 
-make-trace philly philly 1 && make-trace swf swf 1 || exit 1
+make-trace philly philly 1 && make-trace swf swf 1 && make-trace shockwave shockwave 1 ||
+    exit 1
 # Two nodes, 160 pods of a tenth of a GPU in the order of their numbers: every percent is reached.
 mkdir openb
 {
@@ -122,8 +123,41 @@ test_expect 'a tenant that only groups others has no row' '
 
 test_expect 'starts lists every job once' '
     nightshift-sim replay --data philly --trace philly --policy fifo --starts starts.csv >/dev/null &&
-    [ "$(head -n 1 starts.csv)" = job_id,start_s,end_s ] && [ "$(wc -l <starts.csv)" = 201 ] &&
+    [ "$(head -n 1 starts.csv)" = job_id,start_s,end_s,freezes,held_s ] && [ "$(wc -l <starts.csv)" = 201 ] &&
     ! grep -e "-" starts.csv'
+
+test_expect 'starts says how often a job was preempted and how long it had its GPUs' '
+    nightshift-sim replay --data philly --trace philly --policy srtf --starts starts.csv >/dev/null &&
+    awk -F, "NR > 1 && \$4 == 0 && \$3 - \$2 != \$5 { bad++ }
+        NR > 1 && \$4 > 0 { preempted++; if (\$3 - \$2 <= \$5) bad++ }
+        END { exit bad > 0 || preempted == 0 }" starts.csv'
+test_expect 'a replay says how fairly it shared' '
+    nightshift-sim replay --data philly --trace philly --pooled 7 --policy fifo --json >out 2>err &&
+    is_json "0 < d[\"worst_tenant\"] <= d[\"satisfaction\"] <= 1 and 0 < d[\"jain\"] <= 1 and
+        d[\"freezes\"] == d[\"freezes_max\"] == 0 and d[\"makespan_s\"] > 0 and number(\"worst_rho\") and
+        d[\"p50_cover\"] is d[\"p90_cover\"] is d[\"interval_width_ratio\"] is None and
+        \"rho_note\" not in d and all(0 <= t[\"satisfaction\"] <= 1 for t in d[\"tenants\"])"'
+
+test_expect 'finish-time fairness is shown with what it means' '
+    nightshift-sim replay --data shockwave --trace shockwave --gpus 16 --html wave.html >out 2>err &&
+    grep "worst rho" out && grep "^rho: .*change their batch size" out && grep "change their batch size" wave.html &&
+    nightshift-sim replay --trace shockwave --jobs shockwave/tacc32_120jobs.csv --json >out 2>err &&
+    is_json "d[\"gpus\"] == 32 and len(d[\"tenants\"]) == d[\"jobs\"] == 60 and \"batch size\" in d[\"rho_note\"]"'
+
+# changed SEED TRACE... - the replay of a changed trace, without its times of day
+changed() {
+    seed=$1
+    shift
+    nightshift-sim replay "$@" --jitter 20 --shift 12 --seed "$seed" --policy sjf --json 2>err |
+        sed "s/\"wall_s\":[0-9.]*//" && ! [ -s err ]
+}
+test_expect 'any trace can be made a little different, the same way by the same seed' '
+    for trace in "--data philly --trace philly" "--swf swf/small.swf --gpus-per-node 8" \
+        "--data shockwave --trace shockwave" "--journal lab/lab.journal"; do
+        # shellcheck disable=SC2086 # words
+        changed 5 $trace >one && changed 5 $trace >two && changed 6 $trace >three &&
+        grep "jitter 20 %, shift 12 h, seed 5" one && cmp one two && ! cmp -s one three || exit 1
+    done'
 
 test_expect 'a table has a row for each policy' '
     nightshift-sim replay --data philly --trace philly --policy fifo,sjf,nightshift >out 2>err &&
