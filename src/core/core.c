@@ -12,7 +12,7 @@ struct core *core_new(void)
     cluster_init(&c->cluster);
     demand_init(&c->demand);
     history_init(&c->history);
-    c->history_ms = c->review_ms = INT64_MIN;
+    c->history_ms = c->rate_ms = c->review_ms = INT64_MIN;
     shares_init(&c->shares, c->policy.half_life_ms);
     shapes_init(&c->shapes);
     queue_init(&c->queue);
@@ -71,6 +71,7 @@ void core_rate(struct core *c, struct job *j)
     h->rank = j->priority + (c->now_ms - h->since_ms < waited ? lift : 0);
     h->worth = (float)(history_worth(&c->history, core_tenant(c, j), history_size(r), bin) /
                        history_gpus_weight(r));
+    h->express = core_ran_ms(j, c->now_ms) * h->gpu_milli / GPU_MILLI < c->policy.express_ms;
     if (h->rank < leaf->least_rank ||
         (h->rank == leaf->least_rank && h->worth < leaf->least_worth)) {
         leaf->least_rank = h->rank;
@@ -86,6 +87,8 @@ static void take_slots(struct core *c, struct job *j, const struct slot *slots, 
     *h = (struct held){ .charged = core_amounts(c, r), .since_ms = now_ms, .n = n };
     h->cost_milli = cluster_cost_milli(&c->cluster, r, slots, n, c->policy.cpu_cost_milli);
     memcpy(h->slot, slots, n * sizeof *slots);
+    for (uint32_t i = 0; i < n; i++)
+        h->gpu_milli += (uint32_t)__builtin_popcount(slots[i].gpu_mask) * slots[i].milli;
     j->held = h;
     core_rate(c, j);
     cluster_take(&c->cluster, r, slots, n);

@@ -48,6 +48,9 @@ struct policy {
     int64_t take_back;       /* 1: jobs are frozen for others that are worth more now */
     int64_t take_gain_milli; /* so much more worth, in thousandths */
     int64_t min_run_ms;      /* a job that has run for less since its start is left alone */
+    int64_t thaw_run_ms; /* the same after a thaw */
+    int64_t express_ms; /* GPU time that a job has before it queues with the long ones */
+    int64_t express_milli; /* what a share may be above others for such jobs, in thousandths */
     int64_t review_ms;       /* how often all that wait are looked at for taking back */
 };
 

@@ -74,9 +74,10 @@ static void ready_users(struct core *c)
 {
     for (uint32_t i = 0; i < c->shares.n; i++) {
         struct share *s = &c->shares.at[i];
-        if (s->is_user && s->waiting && (s->touched || c->queue.room_came))
+        if (s->is_user && s->waiting && (s->touched || c->queue.room_came || c->review))
             ready_push(c, i);
         s->touched = s->opened = false;
+        s->take_failed_milli = UINT64_MAX;
     }
     c->queue.room_came = false;
 }
@@ -91,7 +92,7 @@ static void open_user(struct core *c, uint32_t leaf)
     s->ready.ctx = u;
     s->opened = true;
     for (uint32_t i = 0; i < u->n; i++) {
-        if (u->at[i].shape == NONE || c->shapes.no_room[u->at[i].shape])
+        if (u->at[i].shape == NONE || (c->shapes.no_room[u->at[i].shape] && !c->review))
             continue;
         u->at[i].rank = queue_rank(&u->at[i], &c->policy, c->now_ms);
         const struct request *r = &c->shapes.at[u->at[i].shape].request;
@@ -155,18 +156,24 @@ static bool try_group(struct core *c, uint32_t group, const struct user_group *u
         queue_block_limit(&c->queue, &c->shapes, &c->shares, group, over, which);
         return false;
     }
-    if (!(s->woken == c->passes && !freed_has_room(&c->cluster, &s->request)) &&
+    if (!c->shapes.no_room[g->shape] &&
+        !(s->woken == c->passes && !freed_has_room(&c->cluster, &s->request)) &&
         find_place(c, &s->request)) {
         core_place(c, job, c->slots, s->request.replicas, c->now_ms);
         plan_start(out, a, &c->queue.job[job]);
         return true;
     }
-    if (c->policy.take_back && take_find(c, job, u->rank, (double)u->worth)) {
-        take(c, job, a, out);
-        return true;
-    }
     queue_no_room(&c->queue, &c->shapes, g->shape);
-    return false;
+    uint64_t *failed_milli = &c->shares.at[g->leaf].take_failed_milli;
+    uint64_t need_milli = core_amounts(c, &s->request).of[RES_GPU];
+    if (!c->review || need_milli >= *failed_milli)
+        return false;
+    if (!take_find(c, job, u->rank, (double)u->worth)) {
+        *failed_milli = need_milli;
+        return false;
+    }
+    take(c, job, a, out);
+    return true;
 }
 
 /* The user who is next in the order of the policy. */
@@ -201,10 +208,10 @@ static bool take_turn(struct core *c, uint32_t leaf, struct arena *a, struct pla
     struct heap *h = &c->shares.at[leaf].ready;
     if (!c->shares.at[leaf].opened)
         open_user(c, leaf);
-    while (h->n && q->ready) {
+    while (h->n && (q->ready || c->review)) {
         uint32_t at = heap_pop(h), group = u->at[at].group;
         p->considered++;
-        if (c->shapes.no_room[u->at[at].shape])
+        if (c->shapes.no_room[u->at[at].shape] && !c->review)
             continue;
         bool more = q->group[group].n > 1;
         if (!try_group(c, group, &u->at[at], a, p))
@@ -271,14 +278,12 @@ static void try_claims(struct core *c, struct arena *a, struct plan *out)
         i = try_claim(c, i, a, out) ? 0 : i + 1;
 }
 
-#define DERIVE_MS (60 * INT64_C(1000))
+#define DERIVE_MS (10 * 60 * INT64_C(1000)) /* what the history says changes slowly */
+#define RATE_MS (30 * INT64_C(1000))        /* what runs grows older */
 
-static void core_learn(struct core *c)
+static void derive_history(struct core *c)
 {
     struct history *h = &c->history;
-    if (c->now_ms < c->history_ms)
-        return;
-    c->history_ms = c->now_ms + DERIVE_MS;
     history_derive_begin(h);
     for (uint32_t i = 0; i < c->queue.jobs; i++) {
         const struct job *j = &c->queue.job[i];
@@ -288,6 +293,16 @@ static void core_learn(struct core *c)
                                    core_ran_ms(j, c->now_ms));
     }
     history_derive_done(h);
+    c->history_ms = c->now_ms + DERIVE_MS;
+}
+
+static void core_learn(struct core *c)
+{
+    if (c->now_ms >= c->history_ms)
+        derive_history(c);
+    if (c->now_ms < c->rate_ms)
+        return;
+    c->rate_ms = c->now_ms + RATE_MS;
     for (uint32_t i = 0; i < c->shares.n; i++)
         c->shares.at[i].least_rank = UINT32_MAX;
     for (uint32_t i = 0; i < c->queue.jobs; i++)
@@ -305,16 +320,15 @@ void core_pass(struct core *c, int64_t now_ms, struct arena *a, struct plan *out
     try_promises(c, a, out);
     claims_review(c);
     try_claims(c, a, out);
-    if (c->policy.take_back && c->now_ms >= c->review_ms) {
-        c->review_ms = c->now_ms + c->policy.review_ms;
-        queue_wake_all(&c->queue, &c->shapes, &c->shares);
-    }
     wake_for_room(c);
-    if (c->queue.ready) {
+    c->review = c->policy.take_back && c->now_ms >= c->review_ms;
+    if (c->review)
+        c->review_ms = c->now_ms + c->policy.review_ms;
+    if (c->queue.ready || c->review) {
         shares_set_levels(&c->shares, c->now_ms);
         ready_users(c);
     }
-    while (c->queue.ready && c->shares.at[SHARE_ROOT].ready.n) {
+    while ((c->queue.ready || c->review) && c->shares.at[SHARE_ROOT].ready.n) {
         uint32_t leaf = next_user(c);
         take_turn(c, leaf, a, out);
         reorder(c, leaf);

@@ -25,6 +25,12 @@ static const struct policy_key keys[] = {
       "A job of the same user is taken back for one worth so much more, in thousandths" },
     { "min_run_ms", offsetof(struct policy, min_run_ms), 0, 3650 * DAY_MS, 0,
       "A job that has run for less since it last started is not taken back" },
+    { "thaw_run_ms", offsetof(struct policy, thaw_run_ms), 0, 3650 * DAY_MS, HOUR_MS,
+      "A job that was taken back before is left alone for so long after a thaw" },
+    { "express_ms", offsetof(struct policy, express_ms), 0, 3650 * DAY_MS, 24 * HOUR_MS,
+      "The first GPU time of a job, in which it goes before those that have had more" },
+    { "express_milli", offsetof(struct policy, express_milli), 1000, 100000, 1000,
+      "In that time its share may be so many times above another's, in thousandths" },
     { "review_ms", offsetof(struct policy, review_ms), 0, DAY_MS, 0,
       "So often all that wait are looked at for taking back" },
 };

@@ -18,8 +18,10 @@ struct held {
     struct amounts charged; /* what its limits were charged */
     int64_t cost_milli;
     int64_t since_ms;
+    uint32_t gpu_milli; /* in all slots */
     uint32_t rank; /* class, and worth below: as of the last look at the history */
     float worth;
+    bool express; /* it has had little so far */
     uint32_t n;
     struct slot slot[];
 };

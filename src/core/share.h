@@ -63,6 +63,7 @@ struct share {
 
     /* Only during a pass: */
     struct heap ready; /* children (or, at a user, groups) that may have something to try */
+    uint64_t take_failed_milli; /* at a user: nothing of this size could be made room for */
     bool opened;       /* at a user: its heap holds its ready groups */
     double past_milli; /* of a share with waiting jobs, at the time of the pass */
     uint64_t level_weight;

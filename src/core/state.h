@@ -34,10 +34,11 @@ struct core {
     uint32_t claims, claim_cap;
     int64_t claim_check_ms; /* when to look for the next claim */
     struct history history;
-    int64_t history_ms; /* when it was derived last */
+    int64_t history_ms, rate_ms; /* when it is derived next, and what runs is rated next */
     struct promise *promise;
     uint32_t promises, promise_cap;
     struct take_scratch take;
+    bool review;       /* this pass also looks for what to take back */
     int64_t review_ms; /* when all that wait are looked at next */
     struct gang_scratch scratch;
     struct slot *slots; /* working memory for one placement */

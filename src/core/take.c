@@ -22,6 +22,7 @@ struct taker {
     const struct request *r;
     uint32_t rank;
     double worth;
+    bool express; /* it has had little so far */
     bool moves;
     uint32_t bad[TRIES_MAX], bads; /* nodes that could not be cleared */
 };
@@ -30,10 +31,12 @@ void take_scratch_free(struct take_scratch *s)
 {
     free(s->room);
     free(s->node_mark);
+    free(s->reach);
     free(s->job_mark);
     free(s->step);
     free(s->fork);
-    free(s->allowed);
+    free(s->allowed[0]);
+    free(s->allowed[1]);
     free(s->taken);
 }
 
@@ -52,11 +55,12 @@ static void find_forks(const struct shares *s, uint32_t leaf, uint32_t *fork)
 }
 
 /* How much may be taken of the share at a fork so that the taker's side stays at or below it. */
-static int64_t allowance(const struct shares *s, uint32_t mine, uint32_t other, int64_t cost_milli)
+static int64_t allowance(const struct shares *s, uint32_t mine, uint32_t other, int64_t cost_milli,
+                         double times)
 {
     const struct share *x = &s->at[mine], *y = &s->at[other];
     double above_x = share_above(s, mine, cost_milli), above_y = share_above(s, other, 0);
-    double most = above_y - above_x * y->weight_milli / x->weight_milli;
+    double most = above_y - above_x * y->weight_milli / x->weight_milli / times;
     int64_t present = y->cost_milli + y->kept_milli - y->guarantee_milli;
     if (most <= 0)
         return 0;
@@ -69,10 +73,12 @@ static bool find_rights(struct taker *t, int64_t cost_milli)
     const struct shares *s = &t->c->shares;
     struct take_scratch *k = t->s;
     bool any = false;
+    double times = (double)t->c->policy.express_milli / 1000;
     if (k->share_cap < s->cap) {
         k->share_cap = s->cap;
         k->fork = xrealloc(k->fork, s->cap, sizeof *k->fork);
-        k->allowed = xrealloc(k->allowed, s->cap, sizeof *k->allowed);
+        k->allowed[0] = xrealloc(k->allowed[0], s->cap, sizeof *k->allowed[0]);
+        k->allowed[1] = xrealloc(k->allowed[1], s->cap, sizeof *k->allowed[1]);
         k->taken = xrealloc(k->taken, s->cap, sizeof *k->taken);
     }
     find_forks(s, t->j->leaf, k->fork);
@@ -80,8 +86,12 @@ static bool find_rights(struct taker *t, int64_t cost_milli)
         for (uint32_t i = 1; i < s->n; i++) {
             if (k->fork[i] != i || s->at[i].parent != s->at[mine].parent)
                 continue;
-            k->allowed[i] = s->at[i].cost_milli ? allowance(s, mine, i, cost_milli) : 0;
-            any = any || k->allowed[i] > 0;
+            k->allowed[0][i] = k->allowed[1][i] = 0;
+            if (s->at[i].cost_milli == 0)
+                continue;
+            k->allowed[0][i] = allowance(s, mine, i, cost_milli, t->express ? times : 1);
+            k->allowed[1][i] = allowance(s, mine, i, cost_milli, t->express ? 1 : 1 / times);
+            any = any || k->allowed[0][i] > 0;
         }
     return any;
 }
@@ -90,9 +100,10 @@ static bool find_rights(struct taker *t, int64_t cost_milli)
 static bool can_freeze(const struct taker *t, uint32_t job)
 {
     const struct job *v = &t->c->queue.job[job];
+    const struct policy *p = &t->c->policy;
     return v->state == JOB_RUNNING && v->thaw_cost_ms && !v->promised &&
            t->s->job_mark[job] != t->s->epoch &&
-           t->c->now_ms - v->held->since_ms >= t->c->policy.min_run_ms;
+           t->c->now_ms - v->held->since_ms >= (v->ran_ms ? p->thaw_run_ms : p->min_run_ms);
 }
 
 static bool may_take(const struct taker *t, const struct job *v)
@@ -104,7 +115,7 @@ static bool may_take(const struct taker *t, const struct job *v)
             return t->rank > v->held->rank;
         return t->worth * 1000 > (double)v->held->worth * (double)t->c->policy.take_gain_milli;
     }
-    if (v->held->cost_milli > t->s->allowed[fork] - t->s->taken[fork])
+    if (v->held->cost_milli > t->s->allowed[v->held->express][fork] - t->s->taken[fork])
         return false;
     for (uint32_t i = v->leaf; i != fork; i = s->at[i].parent)
         if (s->at[i].guarantee_milli &&
@@ -128,10 +139,7 @@ static bool has_rights(struct taker *t)
 
 static double gpus_of(const struct held *h)
 {
-    double milli = 0;
-    for (uint32_t i = 0; i < h->n; i++)
-        milli += (double)__builtin_popcount(h->slot[i].gpu_mask) * h->slot[i].milli;
-    return milli / GPU_MILLI;
+    return (double)h->gpu_milli / GPU_MILLI;
 }
 
 static double harm_of(const struct taker *t, const struct job *v)
@@ -149,6 +157,7 @@ static void begin(struct taker *t)
     if (s->node_cap < c->cluster.node_cap) {
         s->node_mark = xrealloc(s->node_mark, c->cluster.node_cap, sizeof *s->node_mark);
         memset(s->node_mark, 0, c->cluster.node_cap * sizeof *s->node_mark);
+        s->reach = xrealloc(s->reach, c->cluster.node_cap, sizeof *s->reach);
         s->node_cap = c->cluster.node_cap;
     }
     if (s->job_cap < c->queue.job_cap) {
@@ -291,14 +300,14 @@ static bool fits_without(const struct taker *t, uint32_t node, const struct requ
 static bool price_node(const struct taker *t, uint32_t node, const struct request *r, uint32_t q,
                        bool moves, struct clearing *out)
 {
-    struct option opt[OPTIONS_MAX] = { { 0 } };
-    uint32_t n = 0, used = 0;
+    struct option opt[OPTIONS_MAX];
+    uint32_t used = 0;
     out->node = node;
     out->n = 0;
     out->harm = 0;
-    if (fits_without(t, node, r, q, opt, 0, NONE))
+    if (fits_without(t, node, r, q, NULL, 0, NONE))
         return true;
-    n = list_options(t, node, moves, opt);
+    uint32_t n = list_options(t, node, moves, opt);
     if (n == 0 || !fits_without(t, node, r, q, opt, n, NONE))
         return false;
     do
@@ -332,7 +341,8 @@ static bool move_job(struct taker *t, uint32_t job)
     struct clearing best = { .node = NONE }, one;
     uint32_t tightest = UINT32_MAX;
     for (uint32_t i = 0; i < c->cluster.nodes; i++) {
-        if (!is_open(t, i, r) || (tightest != UINT32_MAX && free_milli(t, i) >= tightest) ||
+        if (t->s->reach[i].frozen < r->gpus * GPU_MILLI || !is_open(t, i, r) ||
+            (tightest != UINT32_MAX && free_milli(t, i) >= tightest) ||
             !price_node(t, i, r, 1, false, &one) || (one.n && tightest != UINT32_MAX))
             continue;
         if (one.n == 0) {
@@ -387,13 +397,15 @@ static bool is_bad(const struct taker *t, uint32_t node)
 static bool cheapest(const struct taker *t, uint32_t left, uint32_t *out_q, struct clearing *out)
 {
     const struct cluster *cl = &t->c->cluster;
-    uint32_t q = 0;
+    uint32_t q = 0, each = t->r->gpus * GPU_MILLI;
     struct clearing one;
     out->node = NONE;
     for (uint32_t k = 0; k < cl->kinds; k++)
         if (kind_allows(&cl->kind[k], t->r))
             q = MAX(q, replicas_on(t, &cl->kind[k], left));
     for (uint32_t i = 0; i < cl->nodes && q; i++) {
+        if ((t->moves ? t->s->reach[i].moved : t->s->reach[i].frozen) < q * each)
+            continue;
         if (!is_open(t, i, t->r) || is_bad(t, i) || !price_node(t, i, t->r, q, t->moves, &one))
             continue;
         if (out->node == NONE || one.harm < out->harm)
@@ -437,15 +449,77 @@ static bool find(struct taker *t)
     return false;
 }
 
+static uint32_t held_on(const struct held *h, uint32_t node)
+{
+    uint32_t milli = 0;
+    for (uint32_t i = 0; i < h->n; i++)
+        if (h->slot[i].node == node)
+            milli += (uint32_t)__builtin_popcount(h->slot[i].gpu_mask) * h->slot[i].milli;
+    return milli;
+}
+
+/* Looks once at all machines: what each could give if jobs were frozen, and if others moved as
+ * well.  false: all that may be taken is not enough, on whatever machines. */
+static bool has_capacity(const struct taker *t)
+{
+    const struct cluster *cl = &t->c->cluster;
+    uint64_t milli = 0, need = core_amounts(t->c, t->r).of[RES_GPU];
+    for (uint32_t i = 0; i < cl->nodes; i++) {
+        struct take_reach *reach = &t->s->reach[i];
+        *reach = (struct take_reach){ 0 };
+        if (!is_open(t, i, t->r))
+            continue;
+        reach->moved = reach->frozen = free_milli(t, i);
+        for (uint32_t k = 0; k < cl->node[i].jobs; k++) {
+            uint32_t job = cl->node[i].job[k];
+            const struct job *v = &t->c->queue.job[job];
+            if (!can_freeze(t, job))
+                continue;
+            uint32_t here = v->held->n == 1 ? v->held->gpu_milli : held_on(v->held, i);
+            bool taken = may_take(t, v);
+            reach->frozen += taken ? here : 0;
+            reach->moved += taken || v->held->n == 1 ? here : 0;
+        }
+        milli += reach->frozen;
+    }
+    return milli >= need;
+}
+
+#include <stdio.h>
+static unsigned long cnt[8];
+__attribute__((destructor)) static void show(void)
+{
+    fprintf(stderr, "attempts %lu rights %lu capacity %lu ok1 %lu ok2 %lu fail %lu steps %lu moves %lu\n", cnt[0], cnt[1], cnt[2], cnt[3],
+            cnt[4], cnt[5], cnt[6], cnt[7]);
+}
 bool take_find(struct core *c, uint32_t job, uint32_t rank, double worth)
 {
+    cnt[0]++;
     const struct job *j = &c->queue.job[job];
     const struct request *r = &c->shapes.at[j->shape].request;
     struct taker t = { .c = c, .s = &c->take, .j = j, .r = r, .rank = rank, .worth = worth };
+    t.express = (double)j->ran_ms * (double)core_amounts(c, r).of[RES_GPU] / GPU_MILLI <
+                (double)c->policy.express_ms;
     if (!(r->gpus || request_shares_gpu(r)) || r->scope == SCOPE_SWITCH || !has_rights(&t))
         return false;
-    if (find(&t))
+    begin(&t);
+    cnt[1]++;
+    if (!has_capacity(&t))
+        return false;
+    cnt[2]++;
+    if (find(&t)) {
+        cnt[3]++;
+        cnt[6] += t.s->steps;
         return true;
+    }
     t.moves = true;
-    return find(&t);
+    if (find(&t)) {
+        cnt[4]++;
+        cnt[6] += t.s->steps;
+        for (uint32_t i = 0; i < t.s->steps; i++)
+            cnt[7] += t.s->step[i].moves;
+        return true;
+    }
+    cnt[5]++;
+    return false;
 }

@@ -16,7 +16,13 @@ struct take_step {
     struct slot to;
 };
 
+/* GPU thousandths that a node could give by freezing, and by moving jobs as well. */
+struct take_reach {
+    uint32_t frozen, moved;
+};
+
 struct take_scratch {
+    struct take_reach *reach; /* of each node, when the search begins */
     struct take_room *room;
     uint32_t rooms, room_cap;
     uint64_t *node_mark; /* epoch << 32 | index of its room */
@@ -26,7 +32,7 @@ struct take_scratch {
     struct take_step *step;
     uint32_t steps, step_cap;
     uint32_t *fork; /* of each share: see find_forks */
-    int64_t *allowed, *taken;
+    int64_t *allowed[2], *taken; /* [1]: of jobs that have had little so far */
     uint32_t share_cap;
 };
 void take_scratch_free(struct take_scratch *s);
