@@ -65,7 +65,7 @@ void core_rate(struct core *c, struct job *j)
     const struct request *r = &c->shapes.at[j->shape].request;
     struct held *h = j->held;
     struct share *leaf = &c->shares.at[j->leaf];
-    int64_t waited = h->since_ms - j->wait_ms;
+    int64_t waited = h->since_ms - j->since_ms;
     uint32_t lift = (uint32_t)MIN(waited / c->policy.age_step_ms, c->policy.age_max_steps);
     uint32_t bin = history_bin(core_ran_ms(j, c->now_ms));
     h->rank = j->priority + (c->now_ms - h->since_ms < waited ? lift : 0);
@@ -123,7 +123,7 @@ static void job_enter(struct core *c, uint32_t job, enum job_state to, int64_t n
     }
     if (job_state_holds(j->state) && !job_state_holds(to)) {
         give_slots(c, j, job_state_ended(to), now_ms);
-        j->wait_ms = now_ms;
+        j->since_ms = now_ms;
     }
     if (j->promised && !may_wait && to != JOB_FREEZING)
         promise_drop(c, job);
@@ -153,6 +153,7 @@ void core_take(struct core *c, uint32_t job, int64_t now_ms)
 {
     struct job *j = &c->queue.job[job];
     j->awake = true;
+    j->taken += j->taken < UINT16_MAX;
     job_enter(c, job, JOB_FREEZING, now_ms);
     j->leaving = true;
     shares_keep(&c->shares, j->leaf, -j->held->cost_milli);
@@ -320,7 +321,7 @@ static int apply_submit(struct core *c, const struct event_submit *s, int64_t no
     uint32_t leaf = shares_add_user(&c->shares, tenant, s->user, now_ms);
     uint32_t job = queue_new_job(&c->queue, s->id.v);
     struct job *j = &c->queue.job[job];
-    j->submit_ms = j->wait_ms = now_ms;
+    j->submit_ms = j->since_ms = now_ms;
     j->thaw_cost_ms = s->thaw_cost_ms;
     j->leaf = leaf;
     j->shape = shapes_ref(&c->shapes, &r);

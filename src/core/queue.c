@@ -181,7 +181,7 @@ static void group_note_first(const struct queue *q, struct shares *s, const stru
 {
     struct user_group *u = &s->at[g->leaf].groups.at[g->leaf_at];
     u->first_id = q->job[g->first].id;
-    u->first_wait_ms = q->job[g->first].wait_ms;
+    u->first_since_ms = q->job[g->first].since_ms;
 }
 
 void queue_add(struct queue *q, struct shapes *sh, struct shares *s, uint32_t job)
@@ -282,6 +282,6 @@ enum reason queue_why(const struct queue *q, const struct shapes *sh, const stru
 
 uint32_t queue_rank(const struct user_group *g, const struct policy *p, int64_t now_ms)
 {
-    int64_t waited_ms = now_ms > g->first_wait_ms ? now_ms - g->first_wait_ms : 0;
+    int64_t waited_ms = now_ms > g->first_since_ms ? now_ms - g->first_since_ms : 0;
     return g->priority + (uint32_t)MIN(waited_ms / p->age_step_ms, p->age_max_steps);
 }

@@ -29,7 +29,7 @@ struct held {
 struct job {
     uint64_t id; /* also the order of submission */
     int64_t submit_ms;
-    int64_t wait_ms;   /* since when it waits, or waited when it was placed last */
+    int64_t since_ms;  /* since when it waits, or waited when it was placed last */
     int64_t ran_ms;    /* before what it holds now */
     struct held *held; /* NULL while it holds nothing */
     uint32_t leaf, shape;
@@ -39,7 +39,10 @@ struct job {
     bool has_claim;        /* room is kept free for it */
     bool leaving;          /* a pass has taken it back: it is being frozen */
     bool promised;         /* these slots are its own as soon as they are free; it is in no group */
+    uint16_t taken;        /* how often it was taken back */
+    bool restarts;         /* a freeze loses its work: it runs again from the start */
     uint32_t thaw_cost_ms; /* what a freeze and a thaw cost it; 0: it cannot be taken back */
+    int64_t limit_ms;      /* how long it may run; 0: for ever */
 };
 
 struct group {

@@ -13,6 +13,8 @@
 #define OPTIONS_MAX 64  /* jobs of one node that are looked at */
 #define TRIES_MAX 6     /* nodes that could not be cleared before the search gives up */
 #define MOVE_HARM 0.4   /* of moving a GPU's worth of a job, next to freezing it */
+#define LOST_MS 600000.0 /* work that a freeze loses, so much of it is worth a GPU taken */
+#define RESTS_MAX 12     /* times that a job's rest after a thaw grows */
 #define FREEZE_HARM 0.5 /* of each job that is frozen, in GPUs */
 
 struct taker {
@@ -96,6 +98,12 @@ static bool find_rights(struct taker *t, int64_t cost_milli)
     return any;
 }
 
+/* The more often it was taken back, the longer it is left alone. */
+static int64_t rest_ms(const struct policy *p, const struct job *v)
+{
+    return v->taken ? p->thaw_run_ms * MIN(v->taken, RESTS_MAX) : p->min_run_ms;
+}
+
 /* A job that runs and can be frozen now. */
 static bool can_freeze(const struct taker *t, uint32_t job)
 {
@@ -103,7 +111,7 @@ static bool can_freeze(const struct taker *t, uint32_t job)
     const struct policy *p = &t->c->policy;
     return v->state == JOB_RUNNING && v->thaw_cost_ms && !v->promised &&
            t->s->job_mark[job] != t->s->epoch &&
-           t->c->now_ms - v->held->since_ms >= (v->ran_ms ? p->thaw_run_ms : p->min_run_ms);
+           t->c->now_ms - v->held->since_ms >= rest_ms(p, v);
 }
 
 static bool may_take(const struct taker *t, const struct job *v)
@@ -145,7 +153,8 @@ static double gpus_of(const struct held *h)
 static double harm_of(const struct taker *t, const struct job *v)
 {
     double ratio = (double)v->held->worth / t->worth;
-    return FREEZE_HARM + gpus_of(v->held) * (0.5 + MIN(ratio, 4.0));
+    int64_t lost_ms = v->thaw_cost_ms + (v->restarts ? core_ran_ms(v, t->c->now_ms) : 0);
+    return FREEZE_HARM + gpus_of(v->held) * (0.5 + MIN(ratio, 4.0) + (double)lost_ms / LOST_MS);
 }
 
 /* ---- the overlay ---- */
@@ -485,41 +494,22 @@ static bool has_capacity(const struct taker *t)
     return milli >= need;
 }
 
-#include <stdio.h>
-static unsigned long cnt[8];
-__attribute__((destructor)) static void show(void)
-{
-    fprintf(stderr, "attempts %lu rights %lu capacity %lu ok1 %lu ok2 %lu fail %lu steps %lu moves %lu\n", cnt[0], cnt[1], cnt[2], cnt[3],
-            cnt[4], cnt[5], cnt[6], cnt[7]);
-}
 bool take_find(struct core *c, uint32_t job, uint32_t rank, double worth)
 {
-    cnt[0]++;
     const struct job *j = &c->queue.job[job];
     const struct request *r = &c->shapes.at[j->shape].request;
     struct taker t = { .c = c, .s = &c->take, .j = j, .r = r, .rank = rank, .worth = worth };
     t.express = (double)j->ran_ms * (double)core_amounts(c, r).of[RES_GPU] / GPU_MILLI <
                 (double)c->policy.express_ms;
-    if (!(r->gpus || request_shares_gpu(r)) || r->scope == SCOPE_SWITCH || !has_rights(&t))
+    if (!(r->gpus || request_shares_gpu(r)) || r->scope == SCOPE_SWITCH)
+        return false;
+    if (!has_rights(&t) && c->cluster.free.of[RES_GPU] < core_amounts(c, r).of[RES_GPU])
         return false;
     begin(&t);
-    cnt[1]++;
     if (!has_capacity(&t))
         return false;
-    cnt[2]++;
-    if (find(&t)) {
-        cnt[3]++;
-        cnt[6] += t.s->steps;
+    if (find(&t))
         return true;
-    }
     t.moves = true;
-    if (find(&t)) {
-        cnt[4]++;
-        cnt[6] += t.s->steps;
-        for (uint32_t i = 0; i < t.s->steps; i++)
-            cnt[7] += t.s->step[i].moves;
-        return true;
-    }
-    cnt[5]++;
-    return false;
+    return find(&t);
 }
