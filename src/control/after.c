@@ -111,23 +111,23 @@ static int judge(const struct standing *s, enum after_when when, struct after *o
     return !over;
 }
 
-int after_resolve(struct control *c, const struct store_scope *sees, const struct spec *s,
-                  uint32_t *looks, struct arena *a, struct afters *out, struct err *e)
+int after_resolve(struct control *c, struct after_look *look, const struct spec *s,
+                  struct afters *out, struct err *e)
 {
-    *out = (struct afters){ .v = arena_array(a, struct after, s->n_after + 1) };
+    *out = (struct afters){ .v = arena_array(look->arena, struct after, s->n_after + 1) };
     for (uint32_t i = 0; i < s->n_after; i++) {
         struct standing st = { 0 };
         int open = -1;
-        if (*looks == 0)
+        if (look->left == 0)
             err_set(e, ERR_TOO_LARGE, "one submit waits for more than %u jobs", AFTER_LOOKS_MAX);
-        else if (stand(c, sees, s->after[i].job, &st, e) == 0)
+        else if (stand(c, look->sees, s->after[i].job, &st, e) == 0)
             open = judge(&st, s->after[i].when, &out->v[out->n], e);
         if (open < 0) {
             err_wrap(e, "field 'after'");
             return err_about(e, "after");
         }
         out->n += open > 0;
-        *looks -= MIN(*looks, st.n + LOOK_COST);
+        look->left -= MIN(look->left, st.n + LOOK_COST);
     }
     return 0;
 }

@@ -222,17 +222,19 @@ static void others_jobs_are_not_there(void)
     const struct str other = STR("other");
     const struct store_scope theirs = { .tenant = &other, .n = 1 };
     const struct spec s = { .after = &of, .n_after = 1 };
-    uint32_t looks = AFTER_LOOKS_MAX;
+    struct after_look look = { .sees = &theirs, .arena = &a, .left = AFTER_LOOKS_MAX };
     struct afters out;
     controlling_begin(&t, NULL);
     controlling_submit(&t, RUNS("1000", "0", ""));
     controlling_settle(&t);
-    CHECK(after_resolve(t.c, &theirs, &s, &looks, &a, &out, &e) < 0);
+    CHECK(after_resolve(t.c, &look, &s, &out, &e) < 0);
     CHECK_STR(e.msg, "field 'after': there is no job 1");
-    CHECK(after_resolve(t.c, NULL, &s, &looks, &a, &out, &e) < 0);
-    CHECK(after_resolve(t.c, &storing_all, &s, &looks, &a, &out, &e) == 0 && out.n == 1);
-    looks = 0;
-    CHECK(after_resolve(t.c, &storing_all, &s, &looks, &a, &out, &e) < 0);
+    look.sees = NULL;
+    CHECK(after_resolve(t.c, &look, &s, &out, &e) < 0);
+    look.sees = &storing_all;
+    CHECK(after_resolve(t.c, &look, &s, &out, &e) == 0 && out.n == 1);
+    look.left = 0;
+    CHECK(after_resolve(t.c, &look, &s, &out, &e) < 0);
     CHECK(e.code == ERR_TOO_LARGE);
     controlling_end(&t);
 }

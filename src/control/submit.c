@@ -88,14 +88,13 @@ static struct event submit_event(struct control *c, const struct control_submit 
 }
 
 static int check_one(struct control *c, const struct control_submit *s, struct checked *of,
-                     uint32_t *looks, struct arena *a, struct err *e)
+                     struct after_look *look, struct err *e)
 {
     struct spec *spec = &of->spec;
     fill_request(c, &spec->request);
     if (spec->name.n == 0)
         spec->name = default_name(spec);
-    if (engine_check(&c->engine, spec, e) < 0 ||
-        after_resolve(c, s->sees, spec, looks, a, &of->after, e) < 0)
+    if (engine_check(&c->engine, spec, e) < 0 || after_resolve(c, look, spec, &of->after, e) < 0)
         return -1;
     struct event ev = submit_event(c, s, of);
     return core_check_submit(c->core, &ev.submit, e);
@@ -106,7 +105,7 @@ static struct checked *check_all(struct control *c, const struct control_submit 
                                  size_t *out_jobs, struct err *e)
 {
     struct checked *of = arena_array(a, struct checked, s->n);
-    uint32_t looks = AFTER_LOOKS_MAX;
+    struct after_look look = { .sees = s->sees, .arena = a, .left = AFTER_LOOKS_MAX };
     *out_jobs = 0;
     if (!c->was_ready) { /* what it can do, and with which machines, is not known */
         err_set(e, ERR_UNAVAILABLE, "the engine has not answered yet");
@@ -115,7 +114,7 @@ static struct checked *check_all(struct control *c, const struct control_submit 
     }
     for (size_t i = 0; i < s->n; i++) {
         of[i] = (struct checked){ .spec = s->spec[i] };
-        if (check_one(c, s, &of[i], &looks, a, e) < 0) {
+        if (check_one(c, s, &of[i], &look, e) < 0) {
             if (s->n > 1) {
                 err_wrap(e, "job %zu of %zu", i + 1, s->n);
                 err_about(e, "jobs[%zu]%s%s", i, e->field[0] ? "." : "", e->field);

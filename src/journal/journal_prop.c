@@ -79,11 +79,7 @@ static bool replay(struct str text, bool verify, struct core *c)
 /* When it may queue, and what it waits for. */
 static bool same_wait(const struct core *a, const struct core *b, uint64_t id)
 {
-    struct job_view j, k;
     struct after x[AFTER_MAX], y[AFTER_MAX];
-    if (!core_job(a, (job_id){ id }, &j) || !core_job(b, (job_id){ id }, &k) ||
-        j.since_ms != k.since_ms || j.begin_ms != k.begin_ms)
-        return false;
     uint32_t n = core_job_after(a, (job_id){ id }, x);
     if (core_job_after(b, (job_id){ id }, y) != n)
         return false;
@@ -91,6 +87,18 @@ static bool same_wait(const struct core *a, const struct core *b, uint64_t id)
         if (x[i].first.v != y[i].first.v || x[i].n != y[i].n || x[i].when != y[i].when)
             return false;
     return true;
+}
+
+static bool same_job(const struct core *a, const struct core *b, uint64_t id)
+{
+    struct job_view j, k;
+    bool has = core_job(a, (job_id){ id }, &j);
+    if (has != core_job(b, (job_id){ id }, &k))
+        return false;
+    return !has || (j.state == k.state && j.n == k.n && j.submit_ms == k.submit_ms &&
+                    j.since_ms == k.since_ms && j.begin_ms == k.begin_ms && same_wait(a, b, id) &&
+                    memcmp(&j.request, &k.request, sizeof j.request) == 0 &&
+                    (j.n == 0 || memcmp(j.slots, k.slots, j.n * sizeof *j.slots) == 0));
 }
 
 static bool same_state(const struct core *a, const struct core *b, const struct world *w)
@@ -101,15 +109,9 @@ static bool same_state(const struct core *a, const struct core *b, const struct 
             memcmp(&x.used, &y.used, sizeof x.used) != 0 || x.waiting != y.waiting ||
             x.past_milli < y.past_milli || x.past_milli > y.past_milli)
             return false;
-    for (size_t i = 0; i < w->lives; i++) {
-        struct job_view j, k;
-        bool has = core_job(a, (job_id){ w->live[i] }, &j);
-        if (has != core_job(b, (job_id){ w->live[i] }, &k))
+    for (size_t i = 0; i < w->lives; i++)
+        if (!same_job(a, b, w->live[i]))
             return false;
-        if (has && (j.state != k.state || j.n != k.n || !same_wait(a, b, w->live[i]) ||
-                    (j.n && memcmp(j.slots, k.slots, j.n * sizeof *j.slots) != 0)))
-            return false;
-    }
     return true;
 }
 
@@ -219,17 +221,9 @@ static bool same_facts(const struct core *a, const struct core *b, const struct 
             m.state != n.state || m.cpu_free_milli != n.cpu_free_milli ||
             memcmp(m.gpu_free, n.gpu_free, sizeof m.gpu_free) != 0)
             return false;
-    for (size_t i = 0; i < w->lives; i++) {
-        struct job_view j, k;
-        bool has = core_job(a, (job_id){ w->live[i] }, &j);
-        if (has != core_job(b, (job_id){ w->live[i] }, &k))
+    for (size_t i = 0; i < w->lives; i++)
+        if (!same_job(a, b, w->live[i]))
             return false;
-        if (has && (j.state != k.state || j.n != k.n || j.submit_ms != k.submit_ms ||
-                    !same_wait(a, b, w->live[i]) ||
-                    memcmp(&j.request, &k.request, sizeof j.request) != 0 ||
-                    (j.n && memcmp(j.slots, k.slots, j.n * sizeof *j.slots) != 0)))
-            return false;
-    }
     return core_totals(a).waiting == core_totals(b).waiting;
 }
 
