@@ -48,7 +48,7 @@ static bool take(struct str *s, size_t digits, char then, int64_t max, int64_t *
 
 static bool take_byte(struct str *s, const char *either)
 {
-    if (s->n == 0 || !memchr(either, s->p[0], strlen(either)))
+    if (s->n == 0 || s->p[0] == '\0' || !strchr(either, s->p[0]))
         return false;
     *s = (struct str){ s->p + 1, s->n - 1 };
     return true;

@@ -184,7 +184,13 @@ static void print_why(const struct json *root, struct buf *b)
     if (waits && ms > 0)
         buf_printf(b, " and has waited %s", text_duration(ms, waited));
     bool any = json_is_array(reasons) && json_first(reasons);
-    buf_addz(b, any ? ":\n" : "\n");
+    struct str message = field_str(root, "message"); /* how it ended, or how its start goes */
+    buf_addz(b, any || message.n ? ":\n" : "\n");
+    if (message.n) {
+        buf_addz(b, "  - ");
+        text_add_clean(b, message);
+        buf_addc(b, '\n');
+    }
     for (const struct json *r = any ? json_first(reasons) : NULL; r; r = json_next(reasons, r)) {
         struct str text = field_str(r, "text");
         buf_addz(b, "  - ");

@@ -144,6 +144,29 @@ static void begin_follows_a_clock_that_was_set_back(void)
     end(&h);
 }
 
+static void again(void *ctx, const struct event *ev)
+{
+    struct err e;
+    CHECK(core_apply(ctx, ev, &e) == 0);
+}
+
+/* Its submit is then dated by the core's own time, after its begin. */
+static void a_snapshot_keeps_it_though_the_clock_was_set_back(void)
+{
+    struct here h = begin();
+    struct job_view v;
+    h.now_ms = 100000;
+    pass(&h);
+    h.now_ms = 2000;
+    uint64_t job = submit(&h, (struct event_submit){ .begin_ms = 3000 });
+    struct core *copy = core_new();
+    core_snapshot(h.c, again, copy);
+    CHECK(core_wake_ms(copy) == 3000 && core_job(copy, (job_id){ job }, &v));
+    CHECK(v.begin_ms == 3000 && v.why == WHY_BEGIN);
+    core_free(copy);
+    end(&h);
+}
+
 static void the_wait_counts_from_when_nothing_kept_it(void)
 {
     struct here h = begin();
@@ -417,6 +440,8 @@ static const struct test tests[] = {
     { "the next to begin is the one to wake for", the_next_to_begin_is_the_one_to_wake_for },
     { "a time that is over keeps nothing", a_time_that_is_over_keeps_nothing },
     { "begin follows a clock that was set back", begin_follows_a_clock_that_was_set_back },
+    { "a snapshot keeps it though the clock was set back",
+      a_snapshot_keeps_it_though_the_clock_was_set_back },
     { "the wait counts from when nothing kept it", the_wait_counts_from_when_nothing_kept_it },
     { "a job starts after another has ended as it asks",
       a_job_starts_after_another_has_ended_as_it_asks },

@@ -158,6 +158,20 @@ def _(c):
     assert code == 0 and "it was to start after job" in out, out
 
 
+@case("run stays with a job that waits for another, and tells why it was cancelled")
+def _(c):
+    first, let = gate(c, "stays")
+    with subprocess.Popen([f"{cl.BUILD}/nightshift", "run", "--name", "stayed", "--after", str(first), "--", "true"],
+                          env={**os.environ, "NIGHTSHIFT_SERVER": f"unix:{c.run}/api.sock"}, stderr=subprocess.PIPE,
+                          stdin=subprocess.DEVNULL, text=True) as p:
+        number = wait_for("the job", lambda: [j["id"] for j in c.ask("GET", "/v1/jobs?name=stayed")["jobs"]])[0]
+        let(1)
+        err = p.communicate(timeout=cl.PATIENCE_S)[1]
+    sentence = f"it was to start after job {first} had succeeded, which failed"
+    assert p.returncode != 0 and sentence in err, (p.returncode, err)
+    same(told(c, "why", str(number)), f"job {number} is cancelled:\n  - {sentence}")
+
+
 @case("a job named after may be one that has ended: met, or refused by name")
 def _(c):
     good, bad = run(c, "true"), run(c, "exit 1")
