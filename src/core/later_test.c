@@ -183,6 +183,24 @@ static void the_wait_counts_from_when_nothing_kept_it(void)
     end(&h);
 }
 
+/* Asking early for a late start must not gain anything: neither age nor room kept. */
+static void room_is_kept_for_it_after_a_wait_of_its_own(void)
+{
+    struct here h = begin();
+    const int64_t wait_ms = policy_default().claim_after_ms, at_ms = h.now_ms + 10 * wait_ms;
+    for (int i = 0; i < 4; i++)
+        submit(&h, (struct event_submit){ 0 });
+    pass(&h);
+    submit(&h, (struct event_submit){ .begin_ms = at_ms });
+    h.now_ms = at_ms + wait_ms - 1;
+    pass(&h);
+    CHECK_INT(core_totals(h.c).kept_nodes, 0);
+    h.now_ms = at_ms + 2 * wait_ms;
+    pass(&h);
+    CHECK_INT(core_totals(h.c).kept_nodes, 1);
+    end(&h);
+}
+
 /* How the first one ends, what the second one waits for, and what becomes of that. */
 static void a_job_starts_after_another_has_ended_as_it_asks(void)
 {
@@ -443,6 +461,7 @@ static const struct test tests[] = {
     { "a snapshot keeps it though the clock was set back",
       a_snapshot_keeps_it_though_the_clock_was_set_back },
     { "the wait counts from when nothing kept it", the_wait_counts_from_when_nothing_kept_it },
+    { "room is kept for it after a wait of its own", room_is_kept_for_it_after_a_wait_of_its_own },
     { "a job starts after another has ended as it asks",
       a_job_starts_after_another_has_ended_as_it_asks },
     { "a cancelled job has not succeeded", a_cancelled_job_has_not_succeeded },

@@ -102,6 +102,17 @@ static void jobs_are_found_by_id_until_they_are_dropped(void)
     CHECK(l.q.jobs == 1 && l.q.job[a].held == NULL);
 }
 
+static void a_job_that_was_kept_until_later_goes_behind_those_that_waited(void)
+{
+    AUTO(line_free) struct line l = fresh();
+    uint32_t kept = job(&l, 1, l.ann, 1, PRIO_NORMAL), first = waiting(&l, 2, l.ann, 1);
+    uint32_t last = waiting(&l, 9, l.ann, 1);
+    l.q.job[kept].since_ms = 5;
+    queue_add(&l.q, &l.sh, &l.s, kept);
+    const struct group *g = &l.q.group[l.q.job[first].group];
+    CHECK(g->first == first && l.q.job[first].next == kept && l.q.job[kept].next == last);
+}
+
 static void a_shape_without_room_makes_its_groups_unready(void)
 {
     AUTO(line_free) struct line l = fresh();
@@ -248,6 +259,8 @@ static const struct test tests[] = {
     { "a group is one user, one priority, one shape", a_group_is_one_user_one_priority_one_shape },
     { "a job that comes back keeps its turn", a_job_that_comes_back_keeps_its_turn },
     { "jobs are found by id until they are dropped", jobs_are_found_by_id_until_they_are_dropped },
+    { "a job that was kept until later goes behind those that waited",
+      a_job_that_was_kept_until_later_goes_behind_those_that_waited },
     { "a shape without room makes its groups unready",
       a_shape_without_room_makes_its_groups_unready },
     { "a group at a limit waits until something below it ends",
