@@ -138,7 +138,9 @@ static uint32_t watch_of(struct core *c, const struct after *a)
         w = l->watches++;
     }
     map_get(&l->watch_by_first, a->first.v, &same);
-    struct watch made = { .first = a->first.v, .n = a->n, .links = NONE, .same = (uint32_t)same };
+    struct watch made = {
+        .first = a->first.v, .n = a->n, .links = NONE, .last = NONE, .same = (uint32_t)same
+    };
     for (uint32_t i = 0; i < a->n; i++)
         if (queue_find(&c->queue, a->first.v + i) != NONE) {
             member_add(l, a->first.v + i, w);
@@ -184,13 +186,12 @@ static void link_add(struct core *c, uint32_t later, const struct after *a)
     }
     l->link[i] = (struct link){ .later = later,
                                 .watch = watch,
-                                .prev = NONE,
-                                .next = w->links,
+                                .prev = w->last,
+                                .next = NONE,
                                 .also = l->at[later].links,
                                 .when = a->when };
-    if (w->links != NONE)
-        l->link[w->links].prev = i;
-    w->links = i;
+    *(w->last == NONE ? &w->links : &l->link[w->last].next) = i;
+    w->last = i;
     w->picky += a->when != AFTER_ANY;
     l->at[later].links = i;
     l->at[later].open++;
@@ -201,9 +202,9 @@ static void unlink_watch(struct laters *l, uint32_t link)
     struct link *k = &l->link[link];
     if (k->watch == NONE)
         return;
-    *(k->prev == NONE ? &l->watch[k->watch].links : &l->link[k->prev].next) = k->next;
-    if (k->next != NONE)
-        l->link[k->next].prev = k->prev;
+    struct watch *w = &l->watch[k->watch];
+    *(k->prev == NONE ? &w->links : &l->link[k->prev].next) = k->next;
+    *(k->next == NONE ? &w->last : &l->link[k->next].prev) = k->prev;
     k->watch = NONE;
 }
 

@@ -27,9 +27,9 @@ struct later {
 struct watch {
     uint64_t first;
     uint32_t n, alive;
-    uint32_t links;
-    uint32_t picky; /* links to which it matters how the next job ends, at most */
-    uint32_t same;  /* the next watch with this `first`, or the next unused one */
+    uint32_t links, last; /* in the order they came: set free in it, each joins the queue's end */
+    uint32_t picky;       /* links to which it matters how the next job ends, at most */
+    uint32_t same;        /* the next watch with this `first`, or the next unused one */
 };
 
 /* One job waits for one span. */

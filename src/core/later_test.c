@@ -444,7 +444,11 @@ static void an_array_after_an_array_costs_what_it_sets_free(void)
         submit(&h, (struct event_submit){ .held = true });
     for (int i = 0; i < MANY; i++)
         submit_after(&h, 1, MANY, i % 2 ? AFTER_BAD : AFTER_ANY);
-    CHECK(h.c->laters.watches == 1 && h.c->laters.members == MANY);
+    const struct laters *l = &h.c->laters;
+    CHECK(l->watches == 1 && l->members == MANY);
+    /* Set free in the order they came, each joins the end of the queue; else each would walk it. */
+    for (uint32_t k = l->watch[0].links, n = 1; k != NONE; k = l->link[k].next, n++)
+        CHECK_AT(n, l->at[l->link[k].later].job == MANY + n);
     for (uint64_t id = 1; id < MANY; id++)
         step(&h, id, JOB_EV_CANCEL);
     CHECK(core_totals(h.c).waiting == 0);
