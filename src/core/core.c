@@ -14,6 +14,7 @@ struct core *core_new(void)
     shares_init(&c->shares, c->policy.half_life_ms);
     shapes_init(&c->shapes);
     queue_init(&c->queue);
+    laters_init(&c->laters);
     return c;
 }
 
@@ -26,6 +27,7 @@ struct core *core_free(struct core *c)
     free(c->claim);
     free(c->slots);
     gang_scratch_free(&c->scratch);
+    laters_free(&c->laters);
     queue_free(&c->queue);
     shapes_free(&c->shapes);
     shares_free(&c->shares);
@@ -69,7 +71,7 @@ static void give_slots(struct core *c, struct job *j, int64_t now_ms)
 static void job_enter(struct core *c, uint32_t job, enum job_state to, int64_t now_ms)
 {
     struct job *j = &c->queue.job[job];
-    bool waits = to == JOB_QUEUED || (to == JOB_FROZEN && j->awake);
+    bool waits = (to == JOB_QUEUED && !j->later) || (to == JOB_FROZEN && j->awake);
     bool waited = j->group != NONE;
     if (job_state_holds(j->state) && !job_state_holds(to))
         give_slots(c, j, now_ms);
@@ -81,8 +83,11 @@ static void job_enter(struct core *c, uint32_t job, enum job_state to, int64_t n
     if (!waited && waits)
         queue_add(&c->queue, &c->shapes, &c->shares, job);
     if (job_state_ended(to)) {
+        uint64_t id = j->id;
+        later_drop(c, job);
         shapes_unref(&c->shapes, j->shape);
         queue_drop_job(&c->queue, job);
+        later_ended(c, id, to == JOB_SUCCEEDED, now_ms);
     }
 }
 
@@ -217,6 +222,8 @@ static int check_submit(const struct core *c, const struct event_submit *s, uint
         return -1;
     if (s->frozen > 2)
         return err_set(e, ERR_INVALID, "frozen: %u; it is 0, 1 or 2", s->frozen);
+    if (later_check(c, s, e) < 0)
+        return -1;
     if (!s->known &&
         (place_check_possible(&c->cluster, &r, e) < 0 || check_limits(c, s, &r, tenant, e) < 0))
         return -1;
@@ -234,8 +241,9 @@ int core_check_submit(const struct core *c, const struct event_submit *s, struct
     return check_submit(c, &next, &tenant, &r, e);
 }
 
-static int apply_submit(struct core *c, const struct event_submit *s, int64_t now_ms, struct err *e)
+static int apply_submit(struct core *c, const struct event *ev, int64_t now_ms, struct err *e)
 {
+    const struct event_submit *s = &ev->submit;
     uint32_t tenant = NONE;
     struct request r = { 0 };
     if (check_submit(c, s, &tenant, &r, e) < 0)
@@ -244,6 +252,7 @@ static int apply_submit(struct core *c, const struct event_submit *s, int64_t no
     uint32_t job = queue_new_job(&c->queue, s->id.v);
     struct job *j = &c->queue.job[job];
     j->submit_ms = now_ms;
+    j->since_ms = s->since_ms ? s->since_ms : now_ms;
     j->leaf = leaf;
     j->shape = shapes_ref(&c->shapes, &r);
     j->priority = (uint8_t)s->priority;
@@ -252,6 +261,7 @@ static int apply_submit(struct core *c, const struct event_submit *s, int64_t no
     if (!s->known)
         demand_learn(&c->demand, &c->cluster, &r);
     j->awake = s->frozen == 2;
+    later_submit(c, job, s, ev->t_ms);
     if (s->frozen)
         job_enter(c, job, JOB_FROZEN, now_ms);
     else if (!s->held)
@@ -370,10 +380,11 @@ int core_apply(struct core *c, const struct event *ev, struct err *e)
     case EVENT_USER: rc = apply_user(c, &ev->user, now_ms, e); break;
     case EVENT_NODE: rc = cluster_add_node(&c->cluster, &ev->node, e); break;
     case EVENT_NODE_STATE: rc = apply_node_state(c, &ev->node_state, e); break;
-    case EVENT_SUBMIT: rc = apply_submit(c, &ev->submit, now_ms, e); break;
+    case EVENT_SUBMIT: rc = apply_submit(c, ev, now_ms, e); break;
     case EVENT_JOB: rc = apply_job(c, &ev->job, now_ms, e); break;
     case EVENT_PLACE: rc = apply_place(c, &ev->place, now_ms, e); break;
     case EVENT_PASS:
+        later_due(c, ev->t_ms);
         claims_review(c);
         c->pass_open = true;
         rc = 0;

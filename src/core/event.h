@@ -85,6 +85,29 @@ struct event_node_state {
     enum node_state state;
 };
 
+/* What has to be over before a job starts: `n` jobs from `first` on, one, or an array's tasks.  With
+ * several, ok: all of them succeeded; bad: all ended, and one of them badly. */
+#define AFTERS(X)                                                                                  \
+    X(OK, "ok")       /* it succeeded */                                                           \
+    X(ANY, "any")     /* it ended, in whatever way */                                              \
+    X(BAD, "bad")     /* it failed or was cancelled */                                             \
+    X(NEVER, "never") /* it cannot be met any more; only in what a snapshot says */
+enum after_when {
+#define X(id, name) AFTER_##id,
+    AFTERS(X)
+#undef X
+    AFTER_COUNT
+};
+const char *after_name(enum after_when w);
+
+#define AFTER_MAX 64          /* of one job */
+#define AFTER_JOBS_MAX 100000 /* in one span: the largest array */
+struct after {
+    job_id first;
+    uint32_t n;
+    uint8_t when; /* enum after_when */
+};
+
 struct event_submit {
     job_id id; /* larger than every id before it */
     struct str tenant, user;
@@ -92,9 +115,13 @@ struct event_submit {
     struct request request;
     enum priority priority;
     bool held;
+    int64_t begin_ms;          /* it does not start before; 0: at once */
+    const struct after *after; /* what has to be over first; each has a job that lives */
+    uint32_t afters;
     /* Of a job that was taken before the journal begins: */
-    bool known;      /* it is not asked again whether it could ever run */
-    uint16_t frozen; /* 1: it is frozen; 2: and wants to go on */
+    bool known;       /* it is not asked again whether it could ever run */
+    uint16_t frozen;  /* 1: it is frozen; 2: and wants to go on */
+    int64_t since_ms; /* when nothing kept it from the queue any more; 0: since it came */
 };
 
 struct event_job {

@@ -228,6 +228,7 @@ void core_pass(struct core *c, int64_t now_ms, struct arena *a, struct plan *out
     c->now_ms = MAX(now_ms, c->now_ms);
     c->passes++;
     *out = (struct plan){ 0 };
+    later_due(c, now_ms);
     claims_review(c);
     try_claims(c, a, out);
     wake_for_room(c);

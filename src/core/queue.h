@@ -24,12 +24,14 @@ struct held {
 struct job {
     uint64_t id; /* also the order of submission */
     int64_t submit_ms;
+    int64_t since_ms;  /* from when on its wait counts: see later.h */
     struct held *held; /* NULL while it holds nothing */
     uint32_t leaf, shape;
     uint32_t group, prev, next; /* while it waits; NONE otherwise */
     uint8_t state, priority;
-    bool awake;     /* a frozen job that wants to go on */
-    bool has_claim; /* room is kept free for it */
+    bool awake : 1;     /* a frozen job that wants to go on */
+    bool has_claim : 1; /* room is kept free for it */
+    bool later : 1;     /* it may not queue yet: see later.h */
 };
 
 struct group {

@@ -23,7 +23,7 @@
  * more of them than a cache holds. */
 struct user_group {
     uint64_t first_id; /* of the group's first job */
-    int64_t first_submit_ms;
+    int64_t first_since_ms;
     uint32_t group;
     uint32_t shape; /* NONE while the group waits for a limit */
     uint32_t rank;  /* priority lifted by age; only during a pass */

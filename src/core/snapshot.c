@@ -98,6 +98,20 @@ static struct str models_text(struct writer *w, uint64_t bits)
     return str_of(text);
 }
 
+/* What keeps it from the queue still. */
+static void put_later(const struct core *c, const struct later *l, struct event_submit *s,
+                      struct after after[AFTER_MAX])
+{
+    if (l->never) {
+        after[0] = (struct after){ { l->cause_job }, 1, AFTER_NEVER };
+        s->afters = 1;
+        return;
+    }
+    if (later_is_early(c, l))
+        s->begin_ms = l->begin_ms;
+    s->afters = later_open(c, l, after);
+}
+
 static void emit_submit(struct writer *w, const struct job *j)
 {
     const struct share *leaf = &w->c->shares.at[j->leaf];
@@ -111,6 +125,12 @@ static void emit_submit(struct writer *w, const struct job *j)
                                        .known = true };
     ev.submit.models = models_text(w, ev.submit.request.models);
     ev.submit.request.models = 0;
+    struct after after[AFTER_MAX];
+    ev.submit.after = after;
+    if (j->since_ms != j->submit_ms)
+        ev.submit.since_ms = j->since_ms;
+    if (j->later)
+        put_later(w->c, later_of(w->c, j->id), &ev.submit, after);
     if (j->state == JOB_FROZEN || j->state == JOB_THAWING)
         ev.submit.frozen = j->state == JOB_THAWING || j->awake ? 2 : 1;
     emit(w, ev);

@@ -3,6 +3,7 @@
 #define NS_CORE_STATE_H
 
 #include "core/core.h"
+#include "core/later.h"
 #include "core/place.h"
 #include "core/policy.h"
 #include "core/queue.h"
@@ -22,6 +23,7 @@ struct core {
     struct shares shares;
     struct shapes shapes;
     struct queue queue;
+    struct laters laters;
     struct claim *claim;
     uint32_t claims, claim_cap;
     int64_t claim_check_ms; /* when to look for the next claim */

@@ -55,6 +55,9 @@ static const struct {
     { "no node has a GPU", "models" },
     { "the job asks for", "tenant" },
     { "job id", "job" },
+    { "begin:", "begin_ms" },
+    { "after:", "after" },
+    { "frozen:", "frozen" },
 };
 
 static const char *wrong_submit_field(const struct err *e)
@@ -278,8 +281,12 @@ static void read_job(struct reading *r, uint64_t id, enum job_event what, int64_
     uint64_t i;
     if (!map_get(&r->job_by_id, id, &i) || i >= r->t.jobs)
         return;
+    struct job_view v;
     if (what == JOB_EV_STARTED) {
         r->since_ms[i] = t_ms;
+        /* It came when nothing kept it from the queue any more: a trace knows no other way. */
+        if (core_job(r->core, (job_id){ id }, &v))
+            r->t.job[i].submit_ms = v.since_ms;
     } else if (ends_running(what) && r->since_ms[i] != NEVER_RAN) {
         r->t.job[i].duration_ms += t_ms - r->since_ms[i];
         r->since_ms[i] = NEVER_RAN;
