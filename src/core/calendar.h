@@ -25,7 +25,7 @@
 /* Minutes of a day; a span whose end is not after its beginning ends the day after. */
 struct calendar_span {
     uint16_t from_min, to_min; /* 0 to 1439; 1 to 1440, and not the same */
-    uint8_t days;              /* on which it begins: bit 0 is Monday */
+    uint8_t days;              /* on which it begins, one at least: bit 0 is Monday */
     uint8_t zero;
 };
 

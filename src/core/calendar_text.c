@@ -67,7 +67,7 @@ static int read_date(struct str s, uint32_t *out_days, struct err *e)
 static int read_hours(struct str s, uint32_t *out_from, uint32_t *out_to, struct err *e)
 {
     struct str from, to;
-    uint32_t a, b;
+    uint32_t a = 0, b = 0;
     if (!str_cut(s, '-', &from, &to)) {
         err_set(e, ERR_INVALID, "'%.*s' are not hours", QUOTE(s));
         return err_hint(e, "write from and to, like 20:00-08:00; a whole day is 00:00-24:00");
@@ -119,8 +119,8 @@ static int read_days(struct str s, uint8_t *out_mask, struct err *e)
 static int read_span(struct str part, struct calendar *c, struct err *e)
 {
     struct str days, hours;
-    uint32_t from, to;
-    uint8_t mask;
+    uint32_t from = 0, to = 0;
+    uint8_t mask = 0;
     if (c->spans == CALENDAR_SPANS_MAX) {
         err_set(e, ERR_TOO_LARGE, "it has more than %d spans", CALENDAR_SPANS_MAX);
         return err_hint(e, "join days with the same hours, like Mon,Wed 20:00-08:00");
@@ -152,7 +152,7 @@ static int read_moment(struct str s, uint32_t whole_min, uint32_t *out_min, stru
 static int read_stretch(struct str s, struct calendar_exception *x, struct err *e)
 {
     struct str from, to, rest;
-    uint32_t day, a, b;
+    uint32_t day = 0, a = 0, b = DAY_MIN;
     size_t dots = 0;
     while (dots + 1 < s.n && (s.p[dots] != '.' || s.p[dots + 1] != '.'))
         dots++;
@@ -163,8 +163,6 @@ static int read_stretch(struct str s, struct calendar_exception *x, struct err *
             read_moment(to, DAY_MIN, &x->to_min, e) < 0)
             return -1;
     } else {
-        a = 0;
-        b = DAY_MIN;
         bool has_hours = str_cut(s, ' ', &from, &rest);
         if (read_date(from, &day, e) < 0 ||
             (has_hours && read_hours(str_trim(rest), &a, &b, e) < 0))

@@ -26,7 +26,8 @@ struct block {
 static int damaged(const char *why, struct err *e)
 {
     err_set(e, ERR_INVALID, "it is not a file of the time zone database: %s", why);
-    return err_hint(e, "install the package tzdata again, or " OTHER_WAY);
+    err_hint(e, "install the package tzdata again, or " OTHER_WAY);
+    return -1;
 }
 
 static uint64_t big_endian(const char *p, size_t bytes)
@@ -127,7 +128,7 @@ static int check_future(const struct block *b, const struct tz *z, int64_t now_m
 int zone_parse(struct str bytes, int64_t now_ms, struct tz *out, struct err *e)
 {
     struct block b;
-    struct tz z;
+    struct tz z = { 0 };
     struct str rule, after;
     if (take_block(&bytes, 4, &b, e) < 0)
         return -1;
