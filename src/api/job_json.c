@@ -1,4 +1,6 @@
 /* A job as the API shows it. */
+#include <stdio.h>
+
 #include "api/state.h"
 #include "store/kept.h"
 
@@ -21,6 +23,25 @@ static void put_reason(struct json_out *w, struct api *a, const struct store_job
         json_put_null(w, "reason");
         json_put_null(w, "reason_text");
     }
+}
+
+/* What keeps it from the queue still: its time, and other jobs. */
+static void put_start(struct json_out *w, struct api *a, uint64_t job)
+{
+    struct core *core = control_core(a->config.control);
+    struct after after[AFTER_MAX];
+    struct job_view v = { 0 };
+    core_job(core, (job_id){ job }, &v);
+    put_time(w, "begin_ms", v.begin_ms);
+    json_begin(w, "after", '[');
+    uint32_t n = v.afters ? core_job_after(core, (job_id){ job }, after) : 0;
+    for (uint32_t i = 0; i < n; i++) {
+        char text[48];
+        snprintf(text, sizeof text, "%s:%llu", after_name((enum after_when)after[i].when),
+                 (unsigned long long)after[i].first.v);
+        json_put_str(w, NULL, str_of(text));
+    }
+    json_end(w, ']');
 }
 
 static void put_exit(struct json_out *w, const struct store_job_now *n)
@@ -83,6 +104,7 @@ void put_job(struct json_out *w, const char *key, struct api *a, const struct st
     json_put_str(w, "state", str_of(job_state_name(n->state)));
     json_put_str(w, "priority", str_of(priority_name(n->priority)));
     put_reason(w, a, j);
+    put_start(w, a, f->id);
     json_put_i64(w, "submitted_ms", f->submitted_ms);
     put_time(w, "started_ms", n->started_ms);
     put_time(w, "ended_ms", n->ended_ms);

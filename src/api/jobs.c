@@ -278,6 +278,7 @@ static int read_submit(struct call *c, struct control_submit *out, bool *out_bat
     *out = (struct control_submit){ .user = str_of(c->who.user),
                                     .tenant = spec[0].tenant,
                                     .uid = c->who.uid,
+                                    .sees = &c->scope,
                                     .spec = spec,
                                     .n = n };
     *out_batch = json_find(json_root(d), "jobs") != NULL;

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "api/state.h"
+#include "base/date.h"
 #include "base/parse.h"
 #include "store/kept.h"
 #include "wire/joblog.h"
@@ -60,7 +61,7 @@ static void put_text(enum log_format format, const struct joblog_record *r, stru
 {
     char when[32];
     if (format == LOG_AS_RECORDS || format == LOG_AS_FRAMED_RECORDS)
-        buf_printf(out, "%s %s %c ", clock_format(r->t_us / 1000, when),
+        buf_printf(out, "%s %s %c ", date_stamp(r->t_us / 1000, when),
                    joblog_stream_name(r->stream), r->full ? 'F' : 'P');
     buf_add(out, r->text);
     if (r->full || format != LOG_AS_TEXT)
@@ -333,7 +334,7 @@ static int check_kept(struct call *c, uint64_t job, struct err *e)
     int64_t age_ms = MAX(log.removed_ms - j.now.ended_ms, INT64_C(0)) / 1000 * 1000;
     enum store_log_why why = log.why < STORE_LOG_WHY_COUNT ? log.why : LOG_AGE;
     err_set(e, ERR_NOT_FOUND, "the output of job %llu was removed on %s, %s after its end: %s",
-            (unsigned long long)job, clock_format(log.removed_ms, when),
+            (unsigned long long)job, date_stamp(log.removed_ms, when),
             format_duration_ms(age_ms, age), whys[why].why);
     return err_hint(e, "how long it is kept is %s in the settings of nightshiftd", whys[why].key);
 }

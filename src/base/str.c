@@ -65,6 +65,29 @@ bool str_next_word(struct str *rest, struct str *out_word)
     return true;
 }
 
+bool str_take(struct str *rest, char c)
+{
+    if (rest->n == 0 || rest->p[0] != c)
+        return false;
+    *rest = (struct str){ rest->p + 1, rest->n - 1 };
+    return true;
+}
+
+bool str_take_digits(struct str *rest, size_t n, uint32_t *out)
+{
+    uint32_t v = 0;
+    if (rest->n < n)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        if (rest->p[i] < '0' || rest->p[i] > '9')
+            return false;
+        v = v * 10 + (uint32_t)(rest->p[i] - '0');
+    }
+    *rest = (struct str){ rest->p + n, rest->n - n };
+    *out = v;
+    return true;
+}
+
 static uint64_t hash_step(uint64_t h, uint64_t word)
 {
     h = (h ^ word) * UINT64_C(0x9fb21c651e98df25);

@@ -32,6 +32,11 @@ bool str_next_line(struct str *rest, struct str *out_line);
 /* Takes the next blank-separated word off *rest; false when there is none. */
 bool str_next_word(struct str *rest, struct str *out_word);
 
+/* Take that byte, or exactly n digits (at most 9), off the front of *rest; false when it does not
+ * begin so, and *rest is as it was. */
+bool str_take(struct str *rest, char c);
+bool str_take_digits(struct str *rest, size_t n, uint32_t *out);
+
 uint64_t str_hash(struct str s);
 
 #endif

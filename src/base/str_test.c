@@ -48,6 +48,17 @@ static void words_come_one_by_one(void)
     CHECK(!str_next_word(&rest, &word) && rest.n == 0);
 }
 
+static void bytes_and_digits_are_taken_off_the_front(void)
+{
+    struct str rest = STR("12:0x");
+    uint32_t v = 7;
+    CHECK(!str_take(&rest, ':') && !str_take_digits(&rest, 3, &v) && str_is(rest, "12:0x"));
+    CHECK(str_take_digits(&rest, 2, &v) && v == 12 && str_take(&rest, ':'));
+    CHECK(!str_take_digits(&rest, 2, &v) && v == 12 && str_is(rest, "0x"));
+    CHECK(str_take_digits(&rest, 1, &v) && v == 0 && str_take(&rest, 'x'));
+    CHECK(!str_take(&rest, '\0') && !str_take_digits(&rest, 1, &v) && rest.n == 0);
+}
+
 static void hashes_differ(void)
 {
     CHECK(str_hash(STR("ab")) == str_hash((struct str){ "abc", 2 }));
@@ -71,6 +82,7 @@ static const struct test tests[] = {
     { "a cut splits at the first separator", cut_splits_at_the_first },
     { "lines come one by one, with LF or CRLF, the last without", lines_come_one_by_one },
     { "words come one by one", words_come_one_by_one },
+    { "bytes and digits are taken off the front", bytes_and_digits_are_taken_off_the_front },
     { "every bit of a string reaches its hash", hashes_differ },
 };
 TEST_MAIN(tests)

@@ -72,8 +72,11 @@ static int run_run(struct cli *c, const void *opts_p, struct words args, struct 
     }
     if (args.n == 0)
         args = (struct words){ alone, 1 };
+    struct flags flags = o->flags;
+    if (submit_find_after(c, &flags.after, e) < 0)
+        return err_wrap(e, "--after");
     /* From here on Ctrl-C is about the job, which may exist before we know its number. */
-    if (submit_run_spec(&o->flags, args, &spec, e) < 0 || signals_open(&signals, e) < 0 ||
+    if (submit_run_spec(&flags, args, &spec, e) < 0 || signals_open(&signals, e) < 0 ||
         submit_spec(c, buf_str(&spec), &job, NULL, &a, e) < 0)
         return -1;
     if (o->detach || o->flags.hold || job.count > 1)

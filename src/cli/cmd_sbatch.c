@@ -104,6 +104,16 @@ static int print_job(const struct sbatch_opts *o, const struct submitted *job, s
     return cli_print_line(text, e);
 }
 
+/* The jobs that it starts after, by their numbers. */
+static int find_after(struct cli *c, struct slurm_job *job, struct err *e)
+{
+    if (!job->dependency)
+        return 0;
+    if (slurm_dependency(job->dependency, &c->arena, &job->after, e) < 0)
+        return -1;
+    return submit_find_after(c, &job->after, e) < 0 ? err_wrap(e, "--dependency") : 0;
+}
+
 static int run_sbatch(struct cli *c, const void *opts_p, struct words args, struct err *e)
 {
     const struct sbatch_opts *o = opts_p;
@@ -126,7 +136,8 @@ static int run_sbatch(struct cli *c, const void *opts_p, struct words args, stru
     lay_over(&job, &o->job);
     if (!job.name)
         job.name = o->job.wrap ? "wrap" : script_name(file);
-    if (slurm_spec(&job, &p, (const char *const *)environ, &spec, &notes, e) < 0)
+    if (find_after(c, &job, e) < 0 ||
+        slurm_spec(&job, &p, (const char *const *)environ, &spec, &notes, e) < 0)
         return file ? err_wrap(e, "%s", file) : -1;
     print_notes(c, &notes);
     if (o->test_only)
@@ -191,7 +202,9 @@ static int run_srun(struct cli *c, const void *opts_p, struct words args, struct
         return run_step(c, o, args, e);
     if (o->pty && !term_is_tty(STDIN_FILENO))
         return err_set(e, ERR_INVALID, "--pty needs a terminal, and standard input is none");
-    if (slurm_spec(&o->job, &p, (const char *const *)environ, &spec, &notes, e) < 0)
+    struct slurm_job job = o->job;
+    if (find_after(c, &job, e) < 0 ||
+        slurm_spec(&job, &p, (const char *const *)environ, &spec, &notes, e) < 0)
         return -1;
     print_notes(c, &notes);
     if (!(doc = json_read(buf_str(&spec), e)) ||

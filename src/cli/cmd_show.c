@@ -57,6 +57,26 @@ static void add_state(struct buf *b, const struct job *j)
     line(b, "state", buf_str(&s));
 }
 
+/* What it waits for still. */
+static void add_start(struct buf *b, const struct json *root, int64_t now_ms)
+{
+    AUTO(buf_free) struct buf all = BUF(8192);
+    char when[24], left[24];
+    int64_t begin = field_i64(root, "begin_ms", 0);
+    const struct json *after = json_find(root, "after");
+    if (begin > now_ms)
+        buf_printf(b, "%-11s%s  (in %s)\n", "begin", text_time_seconds(begin, when),
+                   text_duration(begin - now_ms, left));
+    for (const struct json *a = json_is_array(after) ? json_first(after) : NULL; a;
+         a = json_next(after, a)) {
+        struct str one = { "", 0 };
+        struct err e;
+        if (json_as_str(a, 64, &one, &e) == 0)
+            buf_printf(&all, "%s%.*s", all.n ? ", " : "", STR_ARG(one));
+    }
+    line(b, "after", buf_str(&all));
+}
+
 static void add_runs(struct buf *b, const struct json *root)
 {
     const struct json *runs = json_find(root, "runs");
@@ -84,6 +104,7 @@ static void print_job(const struct json *root, struct buf *b)
     line(b, "tenant", j.tenant);
     add_state(b, &j);
     line(b, "reason", j.reason_text.n ? j.reason_text : j.reason);
+    add_start(b, root, now);
     line(b, "message", j.message);
     line(b, "priority", j.priority);
     line(b, "gpus", j.gpu_milli ? str_of(text_milli(j.gpu_milli, number)) : (struct str){ "", 0 });
@@ -163,7 +184,13 @@ static void print_why(const struct json *root, struct buf *b)
     if (waits && ms > 0)
         buf_printf(b, " and has waited %s", text_duration(ms, waited));
     bool any = json_is_array(reasons) && json_first(reasons);
-    buf_addz(b, any ? ":\n" : "\n");
+    struct str message = field_str(root, "message"); /* how it ended, or how its start goes */
+    buf_addz(b, any || message.n ? ":\n" : "\n");
+    if (message.n) {
+        buf_addz(b, "  - ");
+        text_add_clean(b, message);
+        buf_addc(b, '\n');
+    }
     for (const struct json *r = any ? json_first(reasons) : NULL; r; r = json_next(reasons, r)) {
         struct str text = field_str(r, "text");
         buf_addz(b, "  - ");

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/field.h"
 #include "cli/jobfile.h"
 #include "cli/merge.h"
 #include "cli/submit.h"
@@ -73,7 +74,13 @@ static int make_spec(const struct submit_opts *o, const struct item *i, struct b
         err_set(e, ERR_INVALID, "a job is written as 'key: value' lines");
         return in_file(i, NULL, e);
     }
+    const struct json *begin = o->flags.begin ? NULL : json_find(json_root(base), "begin");
     json_begin(&p, NULL, '{');
+    if (json_is_string(begin) &&
+        flags_put_begin(&p, field_str(json_root(base), "begin").p, e) < 0) {
+        err_wrap(e, "field 'begin'");
+        return in_file(i, "begin", e);
+    }
     if (flags_put(&o->flags, &p, e) < 0 ||
         flags_put_env(&o->flags, (const char *const *)environ, false, &p, e) < 0)
         return -1;
@@ -165,8 +172,11 @@ static int submit_file(struct cli *c, const struct submit_opts *o, const char *f
 
 static int run_submit(struct cli *c, const void *opts_p, struct words args, struct err *e)
 {
+    struct submit_opts o = *(const struct submit_opts *)opts_p;
+    if (submit_find_after(c, &o.flags.after, e) < 0)
+        return err_wrap(e, "--after");
     for (size_t i = 0; i < args.n; i++)
-        if (submit_file(c, opts_p, args.v[i], e) < 0)
+        if (submit_file(c, &o, args.v[i], e) < 0)
             return -1;
     return 0;
 }

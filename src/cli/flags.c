@@ -2,7 +2,10 @@
 
 #include <stdio.h>
 
+#include "base/date.h"
 #include "base/parse.h"
+#include "cli/when.h"
+#include "sys/clock.h"
 
 #define PLAIN_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -85,6 +88,29 @@ static void put_freeze(struct json_out *w, const char *text)
     json_end(w, '}');
 }
 
+int flags_put_begin(struct json_out *w, const char *text, struct err *e)
+{
+    char date[32];
+    struct clock wall = clock_wall();
+    int64_t ms;
+    if (!text)
+        return 0;
+    if (when_begin(text, clock_now_ms(&wall), &ms, e) < 0)
+        return -1;
+    json_put_str(w, "begin", str_of(date_format(ms, date)));
+    return 0;
+}
+
+void flags_put_list(struct json_out *w, const char *key, const struct opt_list *list)
+{
+    if (list->n == 0)
+        return;
+    json_begin(w, key, '[');
+    for (size_t i = 0; i < list->n; i++)
+        json_put_str(w, NULL, str_of(list->item[i]));
+    json_end(w, ']');
+}
+
 int flags_put(const struct flags *f, struct json_out *w, struct err *e)
 {
     if (put_resources(f, w, e) < 0 || put_count(w, "replicas", f->replicas, e) < 0 ||
@@ -107,12 +133,10 @@ int flags_put(const struct flags *f, struct json_out *w, struct err *e)
         json_put_bool(w, "tty", true);
     if (f->stdin_open && !f->tty)
         json_put_bool(w, "stdin", true);
-    if (f->volumes.n) {
-        json_begin(w, "volumes", '[');
-        for (size_t i = 0; i < f->volumes.n; i++)
-            json_put_str(w, NULL, str_of(f->volumes.item[i]));
-        json_end(w, ']');
-    }
+    flags_put_list(w, "volumes", &f->volumes);
+    flags_put_list(w, "after", &f->after);
+    if (flags_put_begin(w, f->begin, e) < 0)
+        return err_wrap(e, "--begin");
     return 0;
 }
 

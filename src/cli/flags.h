@@ -13,8 +13,8 @@ struct flags {
     const char *gpus, *gpu_type, *gpu_mem, *cpus, *mem, *scratch;
     const char *time, *tenant, *name, *image, *priority, *replicas, *workdir;
     const char *cwd; /* where we are: without a workdir it starts there when it can */
-    const char *freeze, *retries, *array, *network, *profile;
-    struct opt_list env, volumes;
+    const char *freeze, *retries, *array, *network, *profile, *begin;
+    struct opt_list env, volumes, after;
     bool env_all, hold, tty, stdin_open;
 };
 
@@ -69,9 +69,27 @@ struct flags {
           0,         0 },                                                                              \
         { "profile", OPT_TEXT, offsetof(type, flags.profile), "NAME", "a set of defaults", 0, 0 },     \
         { "hold", OPT_FLAG, offsetof(type, flags.hold), NULL, "wait until released", 0, 0 },           \
+        { "begin",                                                                                     \
+          OPT_TEXT,                                                                                    \
+          offsetof(type, flags.begin),                                                                 \
+          "TIME",                                                                                      \
+          "not before: now+2h, '2026-03-01 22:00'",                                                    \
+          0,                                                                                           \
+          0 },                                                                                         \
+        { "after",                                                                                     \
+          OPT_LIST,                                                                                    \
+          offsetof(type, flags.after),                                                                 \
+          "[ok:|any:|bad:]JOB",                                                                        \
+          "start when that has succeeded, ended, failed",                                              \
+          0,                                                                                           \
+          0 },                                                                                         \
     {                                                                                                  \
         "array", OPT_TEXT, offsetof(type, flags.array), "0-9", "one job for each index", 0, 0          \
     }
+
+/* `begin`, as people here write it; NULL: nothing. */
+int flags_put_begin(struct json_out *w, const char *text, struct err *e) MUST_USE;
+void flags_put_list(struct json_out *w, const char *key, const struct opt_list *list);
 
 /* Members of an object that was begun. */
 int flags_put(const struct flags *f, struct json_out *w, struct err *e) MUST_USE;

@@ -43,6 +43,14 @@ static void gpus_are_whole_or_a_share(void)
     refused((struct flags){ .gpus = "-1" }, "--gpus");
 }
 
+static void a_start_may_be_later(void)
+{
+    gives((struct flags){ .begin = "2026-03-01T13:30:00+01:00" },
+          "{\"begin\":\"2026-03-01T12:30:00Z\"}");
+    gives((struct flags){ .after = { { "17", "any:18" }, 2 } }, "{\"after\":[\"17\",\"any:18\"]}");
+    refused((struct flags){ .begin = "soon" }, "--begin: 'soon' is no time to begin");
+}
+
 static void each_flag_has_its_field(void)
 {
     gives((struct flags){ .cpus = "4",
@@ -160,6 +168,7 @@ static void a_job_is_called_after_what_it_runs(void)
 static const struct test tests[] = {
     { "nothing said is nothing sent", nothing_said_is_nothing_sent },
     { "GPUs are whole or a share", gpus_are_whole_or_a_share },
+    { "a start may be later", a_start_may_be_later },
     { "each flag has its field", each_flag_has_its_field },
     { "by default only the language goes along", by_default_only_the_language_goes_along },
     { "variables that are named go along", variables_that_are_named_go_along },

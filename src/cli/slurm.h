@@ -1,8 +1,7 @@
 /* slurm - what people say to Slurm about a job, read and turned into our job spec.
  *
  * Options mean what they mean to Slurm where we have the same thing; those that mean nothing here
- * are taken with a notice, and those whose absence would change what happens (dependencies, a later
- * start) are refused.  Pure but for the notices, which the caller prints.
+ * are taken with a notice, and those whose absence would change what happens are refused.  Pure but for the notices, which the caller prints.
  */
 #ifndef NS_CLI_SLURM_H
 #define NS_CLI_SLURM_H
@@ -25,7 +24,8 @@ struct slurm_job {
     const char *cpus, *mem, *mem_per_cpu, *mem_per_gpu, *time, *output, *error, *input;
     const char *array, *account, *chdir, *export_, *nodes, *ntasks, *wrap;
     bool hold, requeue, no_requeue;
-    const char *dependency, *begin; /* refused */
+    const char *dependency, *begin;
+    struct opt_list after; /* what became of the dependency: see slurm_dependency */
     struct slurm_ignored ignored;
 };
 
@@ -75,8 +75,20 @@ struct slurm_job {
         { "hold,H", OPT_FLAG, offsetof(type, job.hold), NULL, "wait until released", 0, 0 },           \
         { "requeue", OPT_FLAG, offsetof(type, job.requeue), NULL, "may run again", 0, 0 },             \
         { "no-requeue", OPT_FLAG, offsetof(type, job.no_requeue), NULL, "may not", 0, 0 },             \
-        { "dependency,d", OPT_TEXT, offsetof(type, job.dependency), "LIST", "refused", 0, 0 },         \
-        { "begin", OPT_TEXT, offsetof(type, job.begin), "TIME", "refused", 0, 0 },                     \
+        { "dependency,d",                                                                              \
+          OPT_TEXT,                                                                                    \
+          offsetof(type, job.dependency),                                                              \
+          "LIST",                                                                                      \
+          "afterok:17,afterany:18,afternotok:19",                                                      \
+          0,                                                                                           \
+          0 },                                                                                         \
+        { "begin",                                                                                     \
+          OPT_TEXT,                                                                                    \
+          offsetof(type, job.begin),                                                                   \
+          "TIME",                                                                                      \
+          "now+1hour, 22:00, 2026-03-01T22:00",                                                        \
+          0,                                                                                           \
+          0 },                                                                                         \
         { "partition,p", OPT_TEXT, offsetof(type, job.ignored.partition), "NAME", "ignored", 0, 0 },   \
         { "qos,q", OPT_TEXT, offsetof(type, job.ignored.qos), "NAME", "ignored", 0, 0 },               \
         { "mail-type", OPT_TEXT, offsetof(type, job.ignored.mail_type), "LIST", "ignored", 0, 0 },     \
@@ -130,6 +142,9 @@ int slurm_spec(const struct slurm_job *j, const struct slurm_program *p, const c
 /* ---- parts, for tests ---- */
 
 int slurm_time_seconds(struct str text, uint64_t *out, struct err *e) MUST_USE; /* 0: no limit */
+/* afterok:17:18_3,afterany:19 as ok:17 ok:18_3 any:19, in `a`. */
+int slurm_dependency(const char *text, struct arena *a, struct opt_list *out, struct err *e)
+    MUST_USE;
 int slurm_memory_mib(struct str text, uint64_t *out, struct err *e) MUST_USE;
 /* gpu:2, gpu:a100:2, a100:2, 2; *out_type is empty when none is named. */
 int slurm_gpus(struct str text, struct str *out_type, uint64_t *out_n, struct err *e) MUST_USE;

@@ -110,8 +110,15 @@ static void put_node_list(const struct slurm_row *r, struct buf *b)
 
 static void put_reason(const struct slurm_row *r, struct buf *b)
 {
-    bool none = r->job->reason.n == 0;
-    buf_printf(b, "%.*s", STR_ARG(none ? STR("None") : r->job->reason));
+    static const struct {
+        const char *ours, *slurms;
+    } words[] = { { "", "None" }, { "begin", "BeginTime" }, { "after", "Dependency" } };
+    for (size_t i = 0; i < ARRAY_LEN(words); i++)
+        if (str_is(r->job->reason, words[i].ours)) {
+            buf_addz(b, words[i].slurms);
+            return;
+        }
+    buf_add(b, r->job->reason);
 }
 
 static void put_where(const struct slurm_row *r, struct buf *b)

@@ -42,6 +42,10 @@ static void a_job_that_waits_shows_its_reason(void)
     j.state = JOB_IS_QUEUED;
     j.reason = STR("gpus_busy");
     row_is("%t %R", &j, "PD (gpus_busy)\n");
+    j.reason = STR("begin");
+    row_is("%r", &j, "BeginTime\n");
+    j.reason = STR("after");
+    row_is("%R", &j, "(Dependency)\n");
 }
 
 static void an_unknown_letter_names_the_known_ones(void)

@@ -117,6 +117,53 @@ int slurm_time_seconds(struct str text, uint64_t *out, struct err *e)
     return 0;
 }
 
+static int no_dependency(struct str kind, struct err *e)
+{
+    static const struct {
+        const char *kind, *instead;
+    } known[] = {
+        { "after", "a job starts when another has ended, not when it has started" },
+        { "singleton", "name the job before: afterany:17" },
+        { "aftercorr", "an array starts when all of the other has ended: afterok:17" },
+        { "afterburstbuffer", "there are no burst buffers" },
+    };
+    err_set(e, ERR_INVALID, "--dependency: '%.*s' is not supported", STR_ARG(kind));
+    for (size_t i = 0; i < ARRAY_LEN(known); i++)
+        if (str_is(kind, known[i].kind))
+            return err_hint(e, "%s", known[i].instead);
+    return err_hint(e, "write afterok:17:18, afterany:17 or afternotok:17, with commas between");
+}
+
+int slurm_dependency(const char *text, struct arena *a, struct opt_list *out, struct err *e)
+{
+    static const struct {
+        const char *kind, *when;
+    } kinds[] = { { "afterok", "ok" }, { "afterany", "any" }, { "afternotok", "bad" } };
+    struct str rest = str_of(text), one, kind, jobs, job;
+    struct opt_list list = { 0 };
+    if (strchr(text, '?')) {
+        err_set(e, ERR_INVALID, "--dependency: '?' is not supported: all of them have to be met");
+        return err_hint(e, "separate them with commas");
+    }
+    while (rest.n) {
+        const char *when = NULL;
+        str_cut(rest, ',', &one, &rest);
+        str_cut(one, ':', &kind, &jobs);
+        for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+            when = str_is(kind, kinds[i].kind) ? kinds[i].when : when;
+        if (!when || jobs.n == 0)
+            return no_dependency(when ? one : kind, e);
+        while (jobs.n) {
+            str_cut(jobs, ':', &job, &jobs);
+            if (list.n == OPT_LIST_MAX)
+                return err_set(e, ERR_TOO_LARGE, "--dependency: more than %d jobs", OPT_LIST_MAX);
+            list.item[list.n++] = arena_printf(a, "%s:%.*s", when, STR_ARG(job));
+        }
+    }
+    *out = list;
+    return 0;
+}
+
 int slurm_memory_mib(struct str text, uint64_t *out, struct err *e)
 {
     static const struct {

@@ -114,6 +114,43 @@ static void gpus_may_name_their_type(void)
     }
 }
 
+static void dependencies_are_jobs_to_start_after(void)
+{
+    static const struct {
+        const char *text, *want;
+    } cases[] = {
+        { "afterok:17", "ok:17 " },
+        { "afterok:17:18_3,afterany:19,afternotok:20", "ok:17 ok:18_3 any:19 bad:20 " },
+    };
+    static const struct {
+        const char *text, *says;
+    } bad[] = {
+        { "after:17", "'after' is not supported" },
+        { "singleton", "'singleton' is not supported" },
+        { "aftercorr:17", "'aftercorr' is not supported" },
+        { "17", "'17' is not supported" },
+        { "afterok", "'afterok' is not supported" },
+        { "afterok:17?afterok:18", "'?' is not supported" },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        AUTO(arena_free) struct arena a = { 0 };
+        AUTO(buf_free) struct buf b = BUF(400);
+        struct opt_list list = { 0 };
+        struct err e;
+        CHECK_AT(i, slurm_dependency(cases[i].text, &a, &list, &e) == 0);
+        for (size_t k = 0; k < list.n; k++)
+            buf_printf(&b, "%s ", list.item[k]);
+        CHECK_STR(b.p, cases[i].want);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        AUTO(arena_free) struct arena a = { 0 };
+        struct opt_list list;
+        struct err e = { 0 };
+        CHECK_AT(i, slurm_dependency(bad[i].text, &a, &list, &e) < 0);
+        CHECK_AT(i, strstr(e.msg, bad[i].says) && e.hint[0]);
+    }
+}
+
 static void file_names_are_filled_in_by_the_shell_of_the_job(void)
 {
     static const struct {
@@ -144,6 +181,7 @@ static const struct test tests[] = {
     { "memory is in megabytes unless it says otherwise",
       memory_is_in_megabytes_unless_it_says_otherwise },
     { "GPUs may name their type", gpus_may_name_their_type },
+    { "dependencies are jobs to start after", dependencies_are_jobs_to_start_after },
     { "file names are filled in by the shell of the job",
       file_names_are_filled_in_by_the_shell_of_the_job },
 };

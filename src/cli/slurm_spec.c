@@ -2,9 +2,12 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/date.h"
 #include "base/parse.h"
 #include "cli/flags.h"
 #include "cli/slurm.h"
+#include "cli/when.h"
+#include "sys/clock.h"
 
 /* What has been worked out of the options. */
 struct shape {
@@ -218,17 +221,28 @@ static int put_command(const struct slurm_job *j, const struct slurm_program *p,
 
 static int refuse(const struct slurm_job *j, struct err *e)
 {
-    if (j->dependency)
-        return err_set(e, ERR_INVALID,
-                       "--dependency is not supported: jobs do not wait for others");
-    if (j->begin)
-        return err_set(e, ERR_INVALID, "--begin is not supported: jobs start when there is room");
     if (j->input)
         return err_set(e, ERR_INVALID, "--input is not supported");
     if (j->array && strchr(j->array, ',')) {
         err_set(e, ERR_INVALID, "--array: lists are not supported: '%s'", j->array);
         return err_hint(e, "write a range with a step: 0-9 or 1-99:2");
     }
+    return 0;
+}
+
+/* Slurm also takes the next time that a clock shows. */
+static int put_begin(const char *text, struct json_out *w, struct err *e)
+{
+    char date[32];
+    struct clock wall = clock_wall();
+    int64_t ms;
+    const char *clock = !text                         ? ""
+                      : strcmp(text, "midnight") == 0 ? "00:00"
+                      : strcmp(text, "noon") == 0     ? "12:00"
+                                                      : text;
+    if (!when_next(clock, clock_now_ms(&wall), &ms))
+        return in_option(flags_put_begin(w, text, e), "begin", e);
+    json_put_str(w, "begin", str_of(date_format(ms, date)));
     return 0;
 }
 
@@ -302,6 +316,9 @@ int slurm_spec(const struct slurm_job *j, const struct slurm_program *p, const c
     if (j->account)
         json_put_str(&w, "tenant", str_of(j->account));
     put_array(j, &w, notes);
+    flags_put_list(&w, "after", &j->after);
+    if (put_begin(j->begin, &w, e) < 0)
+        return -1;
     if (j->hold)
         json_put_bool(&w, "held", true);
     if (j->requeue)

@@ -1,3 +1,5 @@
+#include <time.h>
+
 #include "cli/field.h"
 #include "cli/slurm.h"
 
@@ -146,6 +148,23 @@ static void a_script_needs_a_first_line(void)
     CHECK(strstr(e.msg, "does not look like a batch script"));
 }
 
+static void a_later_start_is_ours(void)
+{
+    struct slurm_program p = { 0 };
+    setenv("TZ", "UTC", 1);
+    tzset();
+    part_is((struct slurm_job){ .begin = "2100-03-01T22:00" }, p, "begin",
+            "\"2100-03-01T22:00:00Z\"");
+    part_is((struct slurm_job){ .begin = "2100-03-01" }, p, "begin", "\"2100-03-01T00:00:00Z\"");
+    part_is((struct slurm_job){ .after = { { "ok:17", "bad:18" }, 2 } }, p, "after",
+            "[\"ok:17\",\"bad:18\"]");
+    part_is((struct slurm_job){ 0 }, p, "begin", "");
+    AUTO(made_clear) struct made m = { 0 };
+    struct err e = { 0 };
+    CHECK(make(&(struct slurm_job){ .begin = "noon" }, p, &m, &e) == 0);
+    CHECK(strstr(field_str(m.root, "begin").p, "T12:00:00Z"));
+}
+
 static void what_means_nothing_here_is_said(void)
 {
     notes_say((struct slurm_job){ .ignored = { .partition = "gpu" } }, "--partition is ignored");
@@ -155,8 +174,7 @@ static void what_means_nothing_here_is_said(void)
 
 static void what_would_change_the_meaning_is_refused(void)
 {
-    refused((struct slurm_job){ .dependency = "afterok:1" }, "--dependency is not supported");
-    refused((struct slurm_job){ .begin = "now" }, "--begin is not supported");
+    refused((struct slurm_job){ .begin = "teatime" }, "--begin: 'teatime' is no time to begin");
     refused((struct slurm_job){ .gres = "fpga:1" }, "'fpga:1' is not known");
     refused((struct slurm_job){ .time = "soon" }, "--time");
 }
@@ -170,6 +188,7 @@ static const struct test tests[] = {
       a_script_travels_with_its_interpreter_and_arguments },
     { "a command without files is run as it is", a_command_without_files_is_run_as_it_is },
     { "a script needs a first line", a_script_needs_a_first_line },
+    { "a later start is ours", a_later_start_is_ours },
     { "what means nothing here is said", what_means_nothing_here_is_said },
     { "what would change the meaning is refused", what_would_change_the_meaning_is_refused },
 };

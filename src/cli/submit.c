@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "cli/field.h"
+#include "cli/jobs.h"
 #include "cli/merge.h"
 
 int submit_spec(struct cli *c, struct str spec, struct submitted *out, const char **out_field,
@@ -65,4 +66,41 @@ int submit_check(struct cli *c, struct str spec, const char **out_field, bool *o
     if (rc < 0 && e->code == ERR_NOT_FOUND) /* a server without this call */
         return 0;
     return rc < 0 ? -1 : 0;
+}
+
+static int find_one_after(struct cli *c, struct str text, const char **out, struct err *e)
+{
+    struct str when, ref;
+    struct job_ref r;
+    uint64_t id;
+    bool said = str_cut(text, ':', &when, &ref);
+    if (!said)
+        ref = text;
+    const char *named = arena_strndup(&c->arena, ref.p, ref.n);
+    if (job_ref_parse(named, &r, e) < 0)
+        return -1;
+    if (r.is_array && r.all)
+        id = r.first;
+    else if (jobs_resolve_one(c, named, &id, e) < 0)
+        return -1;
+    *out = arena_printf(&c->arena, "%.*s%s%llu", (int)(said ? when.n : 0), text.p, said ? ":" : "",
+                        (unsigned long long)id);
+    return 0;
+}
+
+int submit_find_after(struct cli *c, struct opt_list *after, struct err *e)
+{
+    struct opt_list found = { 0 };
+    for (size_t i = 0; i < after->n; i++) {
+        struct str rest = str_of(after->item[i]), one;
+        do {
+            str_cut(rest, ',', &one, &rest);
+            if (found.n == OPT_LIST_MAX)
+                return err_set(e, ERR_TOO_LARGE, "more than %d jobs to start after", OPT_LIST_MAX);
+            if (find_one_after(c, one, &found.item[found.n++], e) < 0)
+                return -1;
+        } while (rest.n);
+    }
+    *after = found;
+    return 0;
 }

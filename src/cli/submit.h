@@ -21,4 +21,8 @@ int submit_run_spec(const struct flags *f, struct words argv, struct buf *out, s
 int submit_check(struct cli *c, struct str spec, const char **out_field, bool *out_checked,
                  struct err *e) MUST_USE;
 
+/* Jobs to start after, as people name them: lists are split (17,any:18), elements of arrays (17_3)
+ * are looked up, 17_* is 17.  Texts live in the cli's arena. */
+int submit_find_after(struct cli *c, struct opt_list *after, struct err *e) MUST_USE;
+
 #endif

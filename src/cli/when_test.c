@@ -42,8 +42,71 @@ static void what_is_none_is_refused(void)
     }
 }
 
+static void a_job_begins_at_a_time_of_here_or_with_its_zone(void)
+{
+    static const struct {
+        const char *text;
+        int64_t ms;
+    } good[] = {
+        { "2026-03-01T12:30:00Z", INT64_C(1772368200000) },
+        { "2026-03-01T12:30:00+05:30", INT64_C(1772348400000) },
+        { "2026-03-01 13:30", INT64_C(1772368200000) },
+        { "2026-03-01T13:30", INT64_C(1772368200000) },
+        { "2026-03-01T13:30:07", INT64_C(1772368207000) },
+        { "2026-07-01 14:30", INT64_C(1782909000000) }, /* summer time */
+        { "2026-03-01", INT64_C(1772319600000) },
+        { "now", NOW },
+        { "now+2h", NOW + 7200000 },
+        { "now+90", NOW + 90000 },
+        { "now+1hour", NOW + 3600000 },
+        { "now+30minutes", NOW + 1800000 },
+        { "now+2weeks", NOW + 1209600000 },
+    };
+    static const char *const bad[] = {
+        "",
+        "tomorrow",
+        "22:00",
+        "+2h",
+        "now+",
+        "now+2parsecs",
+        "2026-02-30",
+        "2026-02-30 12:00",
+        "2026-03-01 25:00",
+        "1969-12-31 12:00",
+        "now-1h",
+    };
+    setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1);
+    tzset();
+    for (size_t i = 0; i < ARRAY_LEN(good); i++) {
+        int64_t got = 0;
+        struct err e;
+        CHECK_AT(i, when_begin(good[i].text, NOW, &got, &e) == 0);
+        CHECK_INT(got, good[i].ms);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        int64_t got;
+        struct err e;
+        CHECK_AT(i, when_begin(bad[i], NOW, &got, &e) < 0 && e.hint[0]);
+    }
+}
+
+static void the_next_time_of_a_clock_is_today_or_tomorrow(void)
+{
+    int64_t got = 0;
+    setenv("TZ", "UTC", 1);
+    tzset();
+    CHECK(when_next("12:31", NOW, &got) && got == NOW + 60000);
+    CHECK(when_next("12:30", NOW, &got) && got == NOW + 86400000);
+    CHECK(when_next("00:00:30", NOW, &got) && got == NOW + 41430000);
+    CHECK(!when_next("24:30", NOW, &got) && !when_next("noon", NOW, &got));
+}
+
 static const struct test tests[] = {
     { "points in time are read", points_in_time_are_read },
     { "what is none is refused", what_is_none_is_refused },
+    { "a job begins at a time of here or with its zone",
+      a_job_begins_at_a_time_of_here_or_with_its_zone },
+    { "the next time of a clock is today or tomorrow",
+      the_next_time_of_a_clock_is_today_or_tomorrow },
 };
 TEST_MAIN(tests)

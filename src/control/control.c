@@ -68,6 +68,7 @@ struct control *control_free(struct control *c)
         return NULL;
     loop_unwatch(c->close_turn);
     loop_unwatch(c->clock_turn);
+    loop_unwatch(c->begin_turn);
     keep_free(c);
     turn_free(c->open);
     if (c->written)

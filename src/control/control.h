@@ -52,6 +52,9 @@ void control_stop(struct control *c);            /* starts nothing any more; wha
 void control_end_all(struct control *c);         /* ends what runs; after control_stop */
 size_t control_holding(const struct control *c); /* jobs that hold resources */
 
+/* Starts what has become due; a timer calls it, and so may whoever knows that the clock was set. */
+void control_look_at_clock(void *control);
+
 /* Runs when the verb is on the disk.  Never within the call that took it. */
 typedef void control_done_fn(void *ctx);
 struct control_done {
@@ -63,7 +66,8 @@ struct control_done {
 
 struct control_submit {
     struct str user, tenant;
-    uint32_t uid; /* of the caller, or UINT32_MAX */
+    uint32_t uid;                   /* of the caller, or UINT32_MAX */
+    const struct store_scope *sees; /* whose jobs it may start after; NULL: nobody's */
     const struct spec *spec;
     size_t n;
     struct str key;   /* idempotency key, or empty: asked again it is the same submit */

@@ -52,6 +52,12 @@ static void random_spec(struct walk *w, struct buf *b)
                ONE_OF(r, "true", "false", "false", "false"));
     buf_printf(b, "%s%s", ONE_OF(r, "", "", ",\"array\":\"1-3\""),
                ONE_OF(r, "", "", ",\"max_time\":\"1s\""));
+    if (rng_below(r, 4) == 0)
+        buf_printf(b, ",\"begin\":%lld", (long long)w->t.now_ms + rng_below(r, 4000));
+    uint64_t last = store_last_job(w->t.s.store);
+    if (last && rng_below(r, 3) == 0)
+        buf_printf(b, ",\"after\":[\"%s:%llu\"]", ONE_OF(r, "ok", "ok", "any", "bad"),
+                   (unsigned long long)(last - rng_below(r, (uint32_t)MIN(last, UINT64_C(6)))));
     buf_printf(b, ",\"freeze\":{\"mode\":\"%s\",\"signal\":\"USR1\",\"grace\":\"60s\"}",
                ONE_OF(r, "pause", "pause", "signal", "requeue", "none"));
     buf_printf(b, ",\"env\":{\"SIM_RUN_MS\":\"%u\",\"SIM_EXIT%s\":\"%s\"", rng_below(r, 3000),
@@ -76,6 +82,7 @@ static void step_submit(struct walk *w)
     *p = (struct promise){ .name = w->names++ };
     struct control_submit s = { .user = str_of(ONE_OF(&w->rng, "ana", "ben")),
                                 .tenant = STR("vision"),
+                                .sees = &storing_all,
                                 .spec = &spec,
                                 .n = 1 };
     if (control_submit(w->t.c, &s, (struct control_done){ on_told, p }, &p->job, &p->n, &e) == 0)

@@ -2,6 +2,7 @@
 #ifndef NS_CONTROL_STATE_H
 #define NS_CONTROL_STATE_H
 
+#include "base/map.h"
 #include "control/account.h"
 #include "control/book.h"
 #include "control/control.h"
@@ -44,7 +45,8 @@ struct turn {
     size_t dones, done_cap;
     struct turn_key *key; /* of submits whose answer is not in the store yet */
     size_t keys, key_cap;
-    bool events; /* public ones */
+    struct map over; /* jobs that ended in it, and their state */
+    bool events;     /* public ones */
 };
 
 struct machine {
@@ -93,7 +95,8 @@ struct control {
     struct accounts accounts;
     struct turn *open;    /* being gathered; NULL when nothing happened */
     struct turn *written; /* on its way to the disk */
-    struct loop_watch *close_turn, *clock_turn;
+    struct loop_watch *close_turn, *clock_turn, *begin_turn;
+    bool ending;          /* see after_end_never */
     bool ready, stopping; /* the engine told all it knows; no new starts */
     bool was_ready;       /* once: what it can do is known */
     bool want_pass;

@@ -1,6 +1,7 @@
 /* Taking jobs in: all of a submit or nothing of it. */
 #include <stdio.h>
 
+#include "control/after.h"
 #include "control/state.h"
 
 #define SUBMIT_MAX 100000u
@@ -63,36 +64,48 @@ static uint32_t count_of(const struct spec *s)
     return s->is_array ? (s->array_to - s->array_from) / s->array_step + 1 : 1;
 }
 
+/* A spec that was completed, and what it waits for. */
+struct checked {
+    struct spec spec;
+    struct afters after;
+};
+
 static struct event submit_event(struct control *c, const struct control_submit *s,
-                                 const struct spec *spec)
+                                 const struct checked *of)
 {
+    const struct spec *spec = &of->spec;
     struct event ev = { .t_ms = control_now_ms(c), .kind = EVENT_SUBMIT };
     ev.submit = (struct event_submit){ .tenant = s->tenant,
                                        .user = s->user,
                                        .models = spec->gpu_type,
                                        .request = spec->request,
                                        .priority = spec->priority,
-                                       .held = spec->held };
+                                       .held = spec->held,
+                                       .begin_ms = spec->begin_ms,
+                                       .after = of->after.v,
+                                       .afters = of->after.n };
     return ev;
 }
 
-static int check_one(struct control *c, const struct control_submit *s, struct spec *spec,
-                     struct err *e)
+static int check_one(struct control *c, const struct control_submit *s, struct checked *of,
+                     struct after_look *look, struct err *e)
 {
+    struct spec *spec = &of->spec;
     fill_request(c, &spec->request);
     if (spec->name.n == 0)
         spec->name = default_name(spec);
-    if (engine_check(&c->engine, spec, e) < 0)
+    if (engine_check(&c->engine, spec, e) < 0 || after_resolve(c, look, spec, &of->after, e) < 0)
         return -1;
-    struct event ev = submit_event(c, s, spec);
+    struct event ev = submit_event(c, s, of);
     return core_check_submit(c->core, &ev.submit, e);
 }
 
 /* Completed copies of the specs, in `a`; counts the jobs they make. */
-static struct spec *check_all(struct control *c, const struct control_submit *s, struct arena *a,
-                              size_t *out_jobs, struct err *e)
+static struct checked *check_all(struct control *c, const struct control_submit *s, struct arena *a,
+                                 size_t *out_jobs, struct err *e)
 {
-    struct spec *spec = arena_array(a, struct spec, s->n);
+    struct checked *of = arena_array(a, struct checked, s->n);
+    struct after_look look = { .sees = s->sees, .arena = a, .left = AFTER_LOOKS_MAX };
     *out_jobs = 0;
     if (!c->was_ready) { /* what it can do, and with which machines, is not known */
         err_set(e, ERR_UNAVAILABLE, "the engine has not answered yet");
@@ -100,18 +113,18 @@ static struct spec *check_all(struct control *c, const struct control_submit *s,
         return NULL;
     }
     for (size_t i = 0; i < s->n; i++) {
-        spec[i] = s->spec[i];
-        if (check_one(c, s, &spec[i], e) < 0) {
+        of[i] = (struct checked){ .spec = s->spec[i] };
+        if (check_one(c, s, &of[i], &look, e) < 0) {
             if (s->n > 1) {
                 err_wrap(e, "job %zu of %zu", i + 1, s->n);
                 err_about(e, "jobs[%zu]%s%s", i, e->field[0] ? "." : "", e->field);
             }
             return NULL;
         }
-        *out_jobs += count_of(&spec[i]);
+        *out_jobs += count_of(&of[i].spec);
     }
     if (*out_jobs <= SUBMIT_MAX)
-        return spec;
+        return of;
     err_set(e, ERR_TOO_LARGE, "%zu jobs in one submit; at most %u", *out_jobs, SUBMIT_MAX);
     err_about(e, "%s", s->n > 1 ? "jobs" : "array");
     err_hint(e, "submit them in parts");
@@ -149,16 +162,17 @@ static void take_one(struct control *c, const struct control_submit *s, const st
 }
 
 /* One spec: a job, or one each index.  The members of an array share the text of the first. */
-static int take_spec(struct control *c, const struct control_submit *s, const struct spec *spec,
+static int take_spec(struct control *c, const struct control_submit *s, const struct checked *of,
                      struct err *e)
 {
+    const struct spec *spec = &of->spec;
     AUTO(buf_free) struct buf text = BUF(4 * SPEC_TEXT_MAX);
     struct json_out w = { .b = &text };
     struct spec each = *spec;
     uint64_t first = store_last_job(c->config.store) + 1;
     spec_write(spec, &w, NULL);
     for (uint32_t i = 0; i < count_of(spec); i++) {
-        struct event ev = submit_event(c, s, spec);
+        struct event ev = submit_event(c, s, of);
         ev.submit.id.v = first + i;
         each.array_index = spec->array_from + i * (spec->is_array ? spec->array_step : 0);
         if (turn_apply(c, &ev, e) < 0)
@@ -243,7 +257,7 @@ int control_submit(struct control *c, const struct control_submit *s, struct con
         *out_n = same.n;
         return 0;
     }
-    struct spec *spec = check_all(c, s, &a, &jobs, e);
+    const struct checked *spec = check_all(c, s, &a, &jobs, e);
     struct turn *t = turn_open(c);
     if (!spec || !account_of(&c->accounts, s->user, t->batch, control_now_ms(c), e))
         return -1;

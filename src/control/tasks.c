@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <stdio.h>
 
+#include "control/after.h"
 #include "control/environ.h"
 #include "control/state.h"
 
@@ -79,6 +80,7 @@ bool job_move(struct control *c, struct entry *en, enum job_event what)
     if (job_state_ended(to)) {
         turn_bury(c, en);
         keep_wake(c);
+        after_end_never(c);
     }
     turn_close_soon(c, true);
     return true;

@@ -3,6 +3,8 @@
 #include "journal/journal.h"
 #include "sys/failpoint.h"
 
+#define BEGIN_LOOK_MS INT64_C(10000)
+
 struct turn *turn_open(struct control *c)
 {
     if (!c->open) {
@@ -25,6 +27,7 @@ void turn_free(struct turn *t)
     for (size_t i = 0; i < t->keys; i++)
         free(t->key[i].text);
     free(t->key);
+    map_free(&t->over);
     free(t);
 }
 
@@ -101,6 +104,7 @@ void turn_bury(struct control *c, struct entry *en)
 {
     vec_grow(c->ended, c->ends, c->end_cap);
     c->ended[c->ends++] = en;
+    map_set(&turn_open(c)->over, en->id, en->now.state);
 }
 
 /* ---- decide ---- */
@@ -172,6 +176,27 @@ static void on_durable(void *ctx)
         loop_wakeup_send(c->close_turn);
 }
 
+/* The core says when a job's time comes, by the wall clock, which may be set while we wait: so never
+ * for longer than BEGIN_LOOK_MS. */
+static void set_begin(struct control *c)
+{
+    int64_t wake_ms = core_wake_ms(c->core);
+    int64_t wait_ms = MIN(wake_ms - control_now_ms(c), BEGIN_LOOK_MS);
+    if (wake_ms == INT64_MAX || c->want_pass) /* a pass that is wanted already sees to it */
+        loop_timer_clear(c->begin_turn);
+    else
+        loop_timer_set(c->begin_turn, (uint64_t)MAX(wait_ms, INT64_C(1)), 0);
+}
+
+void control_look_at_clock(void *control)
+{
+    struct control *c = control;
+    if (core_wake_ms(c->core) <= control_now_ms(c))
+        turn_close_soon(c, true);
+    else
+        set_begin(c);
+}
+
 static void close_turn(void *ctx)
 {
     struct control *c = ctx;
@@ -189,6 +214,7 @@ static void close_turn(void *ctx)
         store_commit(c->config.store, TAKE(c->written->batch), on_durable, c->written);
     }
     segment_review(c);
+    set_begin(c);
 }
 
 void turn_close_soon(struct control *c, bool pass)
@@ -215,4 +241,5 @@ void turn_init(struct control *c)
     c->close_turn = loop_wakeup(c->config.loop, close_turn, c);
     c->clock_turn = loop_timer(c->config.loop, on_minute, c);
     loop_timer_set(c->clock_turn, 60000, 60000);
+    c->begin_turn = loop_timer(c->config.loop, control_look_at_clock, c);
 }

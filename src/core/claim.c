@@ -49,7 +49,7 @@ static bool is_overdue(const struct core *c, uint32_t group, int64_t now_ms)
         return false;
     const struct job *j = &c->queue.job[g->first];
     struct amounts a = core_amounts(c, &c->shapes.at[g->shape].request);
-    return now_ms - j->submit_ms >= c->policy.claim_after_ms && !j->has_claim &&
+    return now_ms - j->since_ms >= c->policy.claim_after_ms && !j->has_claim &&
            is_owed(c, g->leaf) && shares_over_limit(&c->shares, g->leaf, &a, &which) == NONE;
 }
 

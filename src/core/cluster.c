@@ -572,6 +572,16 @@ static bool take_slot(struct room *m, const struct request *r, const struct slot
     return true;
 }
 
+bool cluster_suits(const struct cluster *c, const struct request *r, const struct slot *s,
+                   uint32_t n)
+{
+    bool suits = n == r->replicas;
+    for (uint32_t i = 0; i < n && suits; i++)
+        suits = s[i].node < c->nodes && (i == 0 || s[i].node >= s[i - 1].node) &&
+                slot_suits(&c->kind[c->node[s[i].node].kind], r, &s[i]);
+    return suits;
+}
+
 bool cluster_has_room(const struct cluster *c, const struct request *r, const struct slot *s,
                       uint32_t n)
 {

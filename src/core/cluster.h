@@ -161,6 +161,10 @@ uint16_t room_pick(const struct kind *k, const struct room *m, const struct requ
 void room_take(struct room *m, const struct request *r, uint16_t mask, uint32_t milli);
 void room_give(struct room *m, const struct request *r, uint16_t mask, uint32_t milli);
 
+/* Are these slots what the request asks for, free or not?  One a replica, in order of nodes. */
+bool cluster_suits(const struct cluster *c, const struct request *r, const struct slot *s,
+                   uint32_t n);
+
 /* Are these slots what the request asks for, and free?  Then take them; each is one replica. */
 bool cluster_has_room(const struct cluster *c, const struct request *r, const struct slot *s,
                       uint32_t n);

@@ -14,8 +14,10 @@ struct core *core_new(void)
     history_init(&c->history);
     c->history_ms = c->rate_ms = c->review_ms = INT64_MIN;
     shares_init(&c->shares, c->policy.half_life_ms);
+    c->shares.past_weight = (double)c->policy.past_milli / 1000;
     shapes_init(&c->shapes);
     queue_init(&c->queue);
+    laters_init(&c->laters);
     return c;
 }
 
@@ -33,6 +35,7 @@ struct core *core_free(struct core *c)
     history_free(&c->history);
     free(c->slots);
     gang_scratch_free(&c->scratch);
+    laters_free(&c->laters);
     queue_free(&c->queue);
     shapes_free(&c->shapes);
     shares_free(&c->shares);
@@ -65,7 +68,7 @@ void core_rate(struct core *c, struct job *j)
     const struct request *r = &c->shapes.at[j->shape].request;
     struct held *h = j->held;
     struct share *leaf = &c->shares.at[j->leaf];
-    int64_t waited = h->since_ms - j->since_ms;
+    int64_t waited = h->since_ms - j->wait_ms;
     uint32_t lift = (uint32_t)MIN(waited / c->policy.age_step_ms, c->policy.age_max_steps);
     uint32_t bin = history_bin(core_ran_ms(j, c->now_ms));
     h->rank = j->priority + (c->now_ms - h->since_ms < waited ? lift : 0);
@@ -115,7 +118,7 @@ static void give_slots(struct core *c, struct job *j, bool ended, int64_t now_ms
 static void job_enter(struct core *c, uint32_t job, enum job_state to, int64_t now_ms)
 {
     struct job *j = &c->queue.job[job];
-    bool may_wait = to == JOB_QUEUED || (to == JOB_FROZEN && j->awake);
+    bool may_wait = (to == JOB_QUEUED && !j->later) || (to == JOB_FROZEN && j->awake);
     bool waited = j->group != NONE;
     if (j->leaving && to != JOB_FREEZING) {
         j->leaving = false;
@@ -123,7 +126,8 @@ static void job_enter(struct core *c, uint32_t job, enum job_state to, int64_t n
     }
     if (job_state_holds(j->state) && !job_state_holds(to)) {
         give_slots(c, j, job_state_ended(to), now_ms);
-        j->since_ms = now_ms;
+        if (to == JOB_FROZEN)
+            j->wait_ms = now_ms;
     }
     if (j->promised && !may_wait && to != JOB_FREEZING)
         promise_drop(c, job);
@@ -136,8 +140,11 @@ static void job_enter(struct core *c, uint32_t job, enum job_state to, int64_t n
     if (!waited && waits)
         queue_add(&c->queue, &c->shapes, &c->shares, job);
     if (job_state_ended(to)) {
+        uint64_t id = j->id;
+        later_drop(c, job);
         shapes_unref(&c->shapes, j->shape);
         queue_drop_job(&c->queue, job);
+        later_ended(c, id, to == JOB_SUCCEEDED, now_ms);
     }
 }
 
@@ -153,7 +160,7 @@ void core_take(struct core *c, uint32_t job, int64_t now_ms)
 {
     struct job *j = &c->queue.job[job];
     j->awake = true;
-    j->taken += j->taken < UINT16_MAX;
+    j->taken = (uint16_t)MIN(j->taken + 1, UINT16_MAX);
     job_enter(c, job, JOB_FREEZING, now_ms);
     j->leaving = true;
     shares_keep(&c->shares, j->leaf, -j->held->cost_milli);
@@ -179,14 +186,10 @@ static int apply_job(struct core *c, const struct event_job *ev, int64_t now_ms,
     if (job == NONE)
         return -1;
     struct job *j = &c->queue.job[job];
-    if (ev->what == JOB_EV_PLACED)
-        return err_set(e, ERR_INVALID, "only a pass places jobs");
+    if (ev->what == JOB_EV_PLACED || ev->what == JOB_EV_TAKE)
+        return err_set(e, ERR_INVALID, "only a pass places jobs and takes them back");
     if (job_next(j->state, ev->what, &to, e) < 0)
         return err_wrap(e, "job %llu", (unsigned long long)ev->id.v);
-    if (ev->what == JOB_EV_TAKE) {
-        core_take(c, job, now_ms);
-        return 0;
-    }
     if (ev->what == JOB_EV_THAW || ev->what == JOB_EV_FREEZE)
         j->awake = ev->what == JOB_EV_THAW;
     job_enter(c, job, to, now_ms);
@@ -201,7 +204,7 @@ static int apply_place(struct core *c, const struct event_place *ev, int64_t now
     const struct job *j = &c->queue.job[job];
     const struct request *r = &c->shapes.at[j->shape].request;
     unsigned long long id = ev->id.v;
-    if (j->group == NONE)
+    if (j->group == NONE && !(j->promised && j->state != JOB_FREEZING))
         return err_set(e, ERR_CONFLICT, "job %llu is %s and cannot be placed", id,
                        job_state_name(j->state));
     if (ev->n != r->replicas)
@@ -212,11 +215,30 @@ static int apply_place(struct core *c, const struct event_place *ev, int64_t now
     return 0;
 }
 
+static int apply_take(struct core *c, const struct event_take *ev, int64_t now_ms, struct err *e)
+{
+    enum job_state to;
+    uint32_t job = find_job(c, ev->id, e);
+    if (job == NONE)
+        return -1;
+    if (job_next(c->queue.job[job].state, JOB_EV_TAKE, &to, e) < 0)
+        return err_wrap(e, "job %llu", (unsigned long long)ev->id.v);
+    core_take(c, job, now_ms);
+    return 0;
+}
+
 static int apply_promise(struct core *c, const struct event_place *ev, struct err *e)
 {
     uint32_t job = find_job(c, ev->id, e);
     if (job == NONE)
         return -1;
+    const struct job *j = &c->queue.job[job];
+    if (j->promised || (j->group == NONE && !j->leaving))
+        return err_set(e, ERR_CONFLICT, "job %llu is %s and cannot be promised anything",
+                       (unsigned long long)ev->id.v, job_state_name(j->state));
+    if (!cluster_suits(&c->cluster, &c->shapes.at[j->shape].request, ev->slots, ev->n))
+        return err_set(e, ERR_INVALID, "job %llu: these slots are not what it asks for",
+                       (unsigned long long)ev->id.v);
     promise_make(c, job, ev->slots, ev->n);
     return 0;
 }
@@ -295,6 +317,8 @@ static int check_submit(const struct core *c, const struct event_submit *s, uint
         return -1;
     if (s->frozen > 2)
         return err_set(e, ERR_INVALID, "frozen: %u; it is 0, 1 or 2", s->frozen);
+    if (later_check(c, s, e) < 0)
+        return -1;
     if (!s->known &&
         (place_check_possible(&c->cluster, &r, e) < 0 || check_limits(c, s, &r, tenant, e) < 0))
         return -1;
@@ -312,8 +336,9 @@ int core_check_submit(const struct core *c, const struct event_submit *s, struct
     return check_submit(c, &next, &tenant, &r, e);
 }
 
-static int apply_submit(struct core *c, const struct event_submit *s, int64_t now_ms, struct err *e)
+static int apply_submit(struct core *c, const struct event *ev, int64_t now_ms, struct err *e)
 {
+    const struct event_submit *s = &ev->submit;
     uint32_t tenant = NONE;
     struct request r = { 0 };
     if (check_submit(c, s, &tenant, &r, e) < 0)
@@ -321,8 +346,14 @@ static int apply_submit(struct core *c, const struct event_submit *s, int64_t no
     uint32_t leaf = shares_add_user(&c->shares, tenant, s->user, now_ms);
     uint32_t job = queue_new_job(&c->queue, s->id.v);
     struct job *j = &c->queue.job[job];
-    j->submit_ms = j->since_ms = now_ms;
+    j->submit_ms = now_ms;
+    j->since_ms = s->since_ms ? s->since_ms : now_ms;
+    j->wait_ms = s->wait_ms ? s->wait_ms : j->since_ms;
     j->thaw_cost_ms = s->thaw_cost_ms;
+    j->restarts = s->restarts;
+    j->limit_ms = s->limit_ms;
+    j->ran_ms = s->ran_ms;
+    j->taken = s->taken;
     j->leaf = leaf;
     j->shape = shapes_ref(&c->shapes, &r);
     j->priority = (uint8_t)s->priority;
@@ -331,6 +362,7 @@ static int apply_submit(struct core *c, const struct event_submit *s, int64_t no
     if (!s->known)
         demand_learn(&c->demand, &c->cluster, &r);
     j->awake = s->frozen == 2;
+    later_submit(c, job, s, ev->t_ms);
     if (s->frozen)
         job_enter(c, job, JOB_FROZEN, now_ms);
     else if (!s->held)
@@ -408,6 +440,20 @@ static int apply_demand(struct core *c, const struct event_demand *d, struct err
     return 0;
 }
 
+static int apply_runs(struct core *c, const struct event_runs *r, struct err *e)
+{
+    uint32_t tenant = r->tenant.n ? shares_tenant(&c->shares, r->tenant) : NONE;
+    if (r->tenant.n && tenant == NONE)
+        return err_set(e, ERR_NOT_FOUND, "runs: there is no tenant '%.*s'", STR_ARG(r->tenant));
+    if (r->size > HISTORY_SIZES || (tenant != NONE && r->size == HISTORY_SIZES) ||
+        r->bin >= HISTORY_BINS || r->ended_milli < 0 || r->exposed_ms < 0)
+        return err_set(e, ERR_INVALID, "runs: size %u, bin %u: there is no such row", r->size,
+                       r->bin);
+    history_set(&c->history, tenant, r->size, r->bin, (double)r->ended_milli / 1000,
+                (double)r->exposed_ms);
+    return 0;
+}
+
 static int apply_policy(struct core *c, const struct policy *p, int64_t now_ms, struct err *e)
 {
     if (policy_check(p, e) < 0)
@@ -416,7 +462,7 @@ static int apply_policy(struct core *c, const struct policy *p, int64_t now_ms, 
         shares_set_half_life(&c->shares, p->half_life_ms, now_ms);
     c->policy = *p;
     c->shares.past_weight = (double)p->past_milli / 1000;
-    c->claim_check_ms = INT64_MIN;
+    c->claim_check_ms = c->review_ms = c->rate_ms = INT64_MIN;
     return 0;
 }
 
@@ -441,7 +487,7 @@ int core_apply(struct core *c, const struct event *ev, struct err *e)
     int rc = -1;
     if (ev->t_ms < -TIME_MAX_MS || ev->t_ms > TIME_MAX_MS)
         return err_set(e, ERR_INVALID, "t: %lld ms is not a time", (long long)ev->t_ms);
-    if (ev->kind != EVENT_PLACE)
+    if (ev->kind != EVENT_PLACE && ev->kind != EVENT_TAKE && ev->kind != EVENT_PROMISE)
         core_close_pass(c);
     switch (ev->kind) {
     case EVENT_POLICY: rc = apply_policy(c, &ev->policy, now_ms, e); break;
@@ -450,12 +496,15 @@ int core_apply(struct core *c, const struct event *ev, struct err *e)
     case EVENT_USER: rc = apply_user(c, &ev->user, now_ms, e); break;
     case EVENT_NODE: rc = cluster_add_node(&c->cluster, &ev->node, e); break;
     case EVENT_NODE_STATE: rc = apply_node_state(c, &ev->node_state, e); break;
-    case EVENT_SUBMIT: rc = apply_submit(c, &ev->submit, now_ms, e); break;
+    case EVENT_SUBMIT: rc = apply_submit(c, ev, now_ms, e); break;
     case EVENT_JOB: rc = apply_job(c, &ev->job, now_ms, e); break;
     case EVENT_PLACE: rc = apply_place(c, &ev->place, now_ms, e); break;
     case EVENT_PROMISE: rc = apply_promise(c, &ev->place, e); break;
+    case EVENT_TAKE: rc = apply_take(c, &ev->take, now_ms, e); break;
+    case EVENT_RUNS: rc = apply_runs(c, &ev->runs, e); break;
     case EVENT_PASS:
-        claims_review(c);
+        c->now_ms = now_ms;
+        core_open_pass(c, ev->t_ms);
         c->pass_open = true;
         rc = 0;
         break;

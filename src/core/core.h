@@ -39,6 +39,8 @@ struct action {
     const struct slot *slots; /* one each replica, in order of nodes; lives in the arena */
     uint32_t n;
 };
+struct event action_event(const struct action *a, int64_t now_ms); /* as the journal has it */
+
 struct plan {
     struct action *action;
     size_t n, cap;
@@ -50,6 +52,17 @@ void core_pass(struct core *c, int64_t now_ms, struct arena *a, struct plan *out
 
 /* The same after looking at every waiting job anew; for measuring and for tests. */
 void core_pass_full(struct core *c, int64_t now_ms, struct arena *a, struct plan *out);
+
+/* The next time at which a pass is due because of time alone; INT64_MAX: none. */
+int64_t core_wake_ms(const struct core *c);
+
+/* A job that can never start, because one that it waits for ended otherwise: the caller ends it
+ * with JOB_EV_CANCEL, which may show the next.  The smallest id first; false: there is none. */
+struct never {
+    job_id job, by;
+    struct after after; /* what `by` did not meet */
+};
+bool core_never(const struct core *c, struct never *out);
 
 /* ---- why ---- */
 
@@ -94,17 +107,22 @@ struct job_view {
     enum job_state state;
     enum priority priority;
     struct request request;
-    int64_t submit_ms;
-    enum reason why; /* what the last pass found, while it waits */
+    int64_t submit_ms, since_ms; /* since: when nothing kept it from the queue any more */
+    int64_t begin_ms;            /* it waits for this time still; 0: it does not */
+    uint32_t afters;             /* and for so many others: see core_job_after */
+    enum reason why;             /* what the last pass found, while it waits */
     const struct slot *slots;
     uint32_t n;
 };
 bool core_job(const struct core *c, job_id id,
               struct job_view *out); /* false when unknown or ended */
 
+/* What it waits for still; returns how many were written. */
+uint32_t core_job_after(const struct core *c, job_id id, struct after out[AFTER_MAX]);
+
 struct core_totals {
-    struct amounts total, free; /* of the machines that are up */
-    uint64_t waiting, kept_nodes;
+    struct amounts total, free;   /* of the machines that are up */
+    uint64_t waiting, kept_nodes; /* waiting: in the queue */
     uint32_t nodes, shares, shapes, cells;
 };
 struct core_totals core_totals(const struct core *c);

@@ -21,10 +21,12 @@
     X(SUBMIT, "submit")                                                                            \
     X(JOB, "job")         /* one step in a job's life */                                           \
     X(PLACE, "place")     /* a decision: this job, these slots */                                  \
+    X(TAKE, "take")       /* a decision: it is frozen, for its room is another's */                \
     X(PROMISE, "promise") /* a decision: these slots are its own once they are free */             \
     X(PASS, "pass")       /* a pass was made here; its decisions follow */                         \
     X(PAST, "past")       /* what a share had before the journal begins */                         \
-    X(DEMAND, "demand")   /* what jobs asked for before it begins */
+    X(DEMAND, "demand")   /* what jobs asked for before it begins */                               \
+    X(RUNS, "runs")       /* how long jobs ran before it begins */
 enum event_kind {
 #define X(id, name) EVENT_##id,
     EVENT_KINDS(X)
@@ -48,9 +50,9 @@ struct policy {
     int64_t take_back;       /* 1: jobs are frozen for others that are worth more now */
     int64_t take_gain_milli; /* so much more worth, in thousandths */
     int64_t min_run_ms;      /* a job that has run for less since its start is left alone */
-    int64_t thaw_run_ms; /* the same after a thaw */
-    int64_t express_ms; /* GPU time that a job has before it queues with the long ones */
-    int64_t express_milli; /* what a share may be above others for such jobs, in thousandths */
+    int64_t thaw_run_ms;     /* the same after a thaw */
+    int64_t express_ms;      /* GPU time that a job has before it queues with the long ones */
+    int64_t express_milli;   /* what a share may be above others for such jobs, in thousandths */
     int64_t review_ms;       /* how often all that wait are looked at for taking back */
 };
 
@@ -94,6 +96,29 @@ struct event_node_state {
     enum node_state state;
 };
 
+/* What has to be over before a job starts: `n` jobs from `first` on, one, or an array's tasks.  With
+ * several, ok: all of them succeeded; bad: all ended, and one of them badly. */
+#define AFTERS(X)                                                                                  \
+    X(OK, "ok")       /* it succeeded */                                                           \
+    X(ANY, "any")     /* it ended, in whatever way */                                              \
+    X(BAD, "bad")     /* it failed or was cancelled */                                             \
+    X(NEVER, "never") /* it cannot be met any more; only in what a snapshot says */
+enum after_when {
+#define X(id, name) AFTER_##id,
+    AFTERS(X)
+#undef X
+    AFTER_COUNT
+};
+const char *after_name(enum after_when w);
+
+#define AFTER_MAX 64          /* of one job */
+#define AFTER_JOBS_MAX 100000 /* in one span: the largest array */
+struct after {
+    job_id first;
+    uint32_t n;
+    uint8_t when; /* enum after_when */
+};
+
 struct event_submit {
     job_id id; /* larger than every id before it */
     struct str tenant, user;
@@ -101,10 +126,19 @@ struct event_submit {
     struct request request;
     enum priority priority;
     bool held;
+    int64_t begin_ms;          /* it does not start before; 0: at once */
+    const struct after *after; /* what has to be over first; each has a job that lives */
+    uint32_t afters;
     uint32_t thaw_cost_ms; /* what a freeze and a thaw cost it; 0: it cannot be taken back */
+    bool restarts;         /* a freeze loses its work */
+    int64_t limit_ms;      /* how long it may run; 0: for ever */
     /* Of a job that was taken before the journal begins: */
-    bool known;      /* it is not asked again whether it could ever run */
-    uint16_t frozen; /* 1: it is frozen; 2: and wants to go on */
+    bool known;       /* it is not asked again whether it could ever run */
+    uint16_t frozen;  /* 1: it is frozen; 2: and wants to go on */
+    int64_t since_ms; /* when nothing kept it from the queue any more; 0: since it came */
+    int64_t wait_ms;  /* since when it waits; 0: since then */
+    int64_t ran_ms;   /* how long it has run */
+    uint16_t taken;   /* how often it was taken back */
 };
 
 struct event_job {
@@ -116,6 +150,10 @@ struct event_place {
     job_id id;
     const struct slot *slots;
     uint32_t n;
+};
+
+struct event_take {
+    job_id id;
 };
 
 struct event_past {
@@ -130,6 +168,13 @@ struct event_demand {
     uint16_t gpus, milli;
 };
 
+/* Jobs of one tenant (empty: of all) and one size that ran for so long: see core/history.h. */
+struct event_runs {
+    struct str tenant;
+    uint32_t size, bin; /* size HISTORY_SIZES: of every size */
+    int64_t ended_milli, exposed_ms;
+};
+
 struct event {
     int64_t t_ms;
     enum event_kind kind;
@@ -142,9 +187,11 @@ struct event {
         struct event_node_state node_state;
         struct event_submit submit;
         struct event_job job;
-        struct event_place place;
+        struct event_place place; /* also of a promise */
+        struct event_take take;
         struct event_past past;
         struct event_demand demand;
+        struct event_runs runs;
     };
 };
 

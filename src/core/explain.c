@@ -2,6 +2,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/date.h"
+#include "base/parse.h"
 #include "core/state.h"
 
 static void say(struct explanation *x, enum reason why, const char *fmt, ...) PRINTF_LIKE(3, 4);
@@ -142,6 +144,56 @@ static void say_room(struct core *c, const struct request *r, struct explanation
         say(x, WHY_KEPT, "room on %u machines is kept for jobs that have waited longer", s.kept);
 }
 
+static void say_begin(const struct later *l, int64_t now_ms, struct explanation *x)
+{
+    char at[32], left[32];
+    int64_t ms = l->begin_ms - now_ms;
+    if (ms <= 0)
+        say(x, WHY_BEGIN, "its time to begin has come: the next pass looks at it");
+    else
+        say(x, WHY_BEGIN, "it begins not before %s, in %s", date_format(l->begin_ms, at),
+            format_duration_ms(MAX(ms / 1000, INT64_C(1)) * 1000, left));
+}
+
+static void say_after(const struct core *c, const struct later *l, struct explanation *x)
+{
+    static const char *const one[] = {
+        [AFTER_OK] = "has succeeded", [AFTER_ANY] = "has ended", [AFTER_BAD] = "has failed"
+    };
+    static const char *const all[] = { [AFTER_OK] = "have all succeeded",
+                                       [AFTER_ANY] = "have all ended",
+                                       [AFTER_BAD] = "have all ended and one of them failed" };
+    struct after a[AFTER_MAX];
+    uint32_t n = later_open(c, l, a);
+    for (uint32_t i = 0; i < n; i++) {
+        unsigned long long first = a[i].first.v;
+        char more[32] = "";
+        if (x->n == EXPLAIN_LINES - 1 && i + 1 < n)
+            snprintf(more, sizeof more, ", and after %u more", n - i - 1);
+        if (a[i].n == 1)
+            say(x, WHY_AFTER, "it starts after job %llu %s%s", first, one[a[i].when], more);
+        else
+            say(x, WHY_AFTER, "it starts after jobs %llu to %llu %s: %u have not ended%s", first,
+                first + a[i].n - 1, all[a[i].when], later_alive(c, &a[i]), more);
+    }
+}
+
+/* What keeps it from the queue, beside somebody's hold. */
+static void say_later(const struct core *c, const struct later *l, int64_t now_ms,
+                      struct explanation *x)
+{
+    if (l->never) {
+        say(x, WHY_AFTER,
+            "it can never start: it was to start after job %llu, which ended "
+            "otherwise",
+            (unsigned long long)l->cause_job);
+        return;
+    }
+    if (later_is_early(c, l))
+        say_begin(l, now_ms, x);
+    say_after(c, l, x);
+}
+
 int core_explain(struct core *c, job_id id, int64_t now_ms, struct explanation *out, struct err *e)
 {
     uint32_t job = queue_find(&c->queue, id.v);
@@ -154,7 +206,10 @@ int core_explain(struct core *c, job_id id, int64_t now_ms, struct explanation *
                        (unsigned long long)id.v, job_state_name(j->state));
     if (j->group == NONE) {
         enum reason why = j->state == JOB_HELD ? WHY_HELD : WHY_FROZEN;
-        say(&x, why, "%s", reason_text(why));
+        if (j->state != JOB_QUEUED)
+            say(&x, why, "%s", reason_text(why));
+        if (j->later)
+            say_later(c, later_of(c, id.v), now_ms, &x);
     } else {
         say_limit(c, j, &x);
         say_room(c, &c->shapes.at[j->shape].request, &x);

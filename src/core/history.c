@@ -26,6 +26,29 @@ void history_free(struct history *h)
     map_free(&h->row_by_key);
 }
 
+static uint32_t row_of(struct history *h, uint32_t tenant, uint32_t size)
+{
+    uint64_t key = (uint64_t)tenant * HISTORY_SIZES + size, hit;
+    if (map_get(&h->row_by_key, key, &hit))
+        return (uint32_t)hit;
+    vec_grow(h->row, h->rows, h->row_cap);
+    h->row[h->rows] = (struct history_row){ .tenant = tenant, .size = size };
+    memcpy(h->row[h->rows].worth, h->size[size].worth, sizeof h->size[size].worth);
+    memcpy(h->row[h->rows].rate, h->size[size].rate, sizeof h->size[size].rate);
+    map_set(&h->row_by_key, key, h->rows);
+    return h->rows++;
+}
+
+void history_copy(struct history *h, const struct history *from)
+{
+    *h = (struct history){ .all = from->all };
+    memcpy(h->size, from->size, sizeof h->size);
+    for (uint32_t i = 0; i < from->rows; i++) {
+        uint32_t row = row_of(h, from->row[i].tenant, from->row[i].size);
+        h->row[row] = from->row[i];
+    }
+}
+
 uint32_t history_size(const struct request *r)
 {
     uint64_t gpus = (uint64_t)r->gpus * r->replicas;
@@ -58,19 +81,6 @@ double history_gpus_weight(const struct request *r)
     return gpus > 0.01 ? gpus * __builtin_sqrt(gpus) : 0.001;
 }
 
-static uint32_t row_of(struct history *h, uint32_t tenant, uint32_t size)
-{
-    uint64_t key = (uint64_t)tenant * HISTORY_SIZES + size, hit;
-    if (map_get(&h->row_by_key, key, &hit))
-        return (uint32_t)hit;
-    vec_grow(h->row, h->rows, h->row_cap);
-    h->row[h->rows] = (struct history_row){ .size = size };
-    memcpy(h->row[h->rows].worth, h->size[size].worth, sizeof h->size[size].worth);
-    memcpy(h->row[h->rows].rate, h->size[size].rate, sizeof h->size[size].rate);
-    map_set(&h->row_by_key, key, h->rows);
-    return h->rows++;
-}
-
 static void add_time(double ms[HISTORY_BINS], int64_t from_ms, int64_t to_ms)
 {
     for (uint32_t b = history_bin(from_ms); b < HISTORY_BINS && from_ms < to_ms; b++) {
@@ -100,6 +110,17 @@ void history_learn(struct history *h, uint32_t tenant, uint32_t size, int64_t fr
     learn_row(&h->row[row], FADE, from_ms, to_ms, ended);
     learn_row(&h->size[size], FADE_SHARED, from_ms, to_ms, ended);
     learn_row(&h->all, FADE_SHARED, from_ms, to_ms, ended);
+}
+
+void history_set(struct history *h, uint32_t tenant, uint32_t size, uint32_t bin, double ended,
+                 double exposed_ms)
+{
+    struct history_row *r = size == HISTORY_SIZES ? &h->all : &h->size[size];
+    uint32_t row = tenant != NONE ? row_of(h, tenant, size) : NONE;
+    if (row != NONE)
+        r = &h->row[row];
+    r->ended[bin] = ended;
+    r->exposed_ms[bin] = exposed_ms;
 }
 
 /* ---- deriving ---- */

@@ -20,7 +20,7 @@
 #define HISTORY_SIZES 8u /* by GPUs of the whole job: none or a part, 1, 2, 4, 8, 16, 32, more */
 
 struct history_row {
-    uint32_t size;
+    uint32_t tenant, size;
     double ended[HISTORY_BINS];      /* jobs that ended in the bin, faded */
     double exposed_ms[HISTORY_BINS]; /* time that jobs spent in the bin, faded the same way */
     double running_ms[HISTORY_BINS]; /* of those that run: counted anew with each derivation */
@@ -37,6 +37,7 @@ struct history {
 
 void history_init(struct history *h);
 void history_free(struct history *h);
+void history_copy(struct history *h, const struct history *from);
 
 uint32_t history_size(const struct request *r); /* the class of a job by its GPUs */
 uint32_t history_bin(int64_t ran_ms);           /* of a job that has run for so long */
@@ -47,6 +48,10 @@ double history_gpus_weight(
 /* A job of this tenant and size ran from one of its own times to another; `ended` there? */
 void history_learn(struct history *h, uint32_t tenant, uint32_t size, int64_t from_ms,
                    int64_t to_ms, bool ended);
+
+/* What was known when a journal begins; tenant NONE: of all, size HISTORY_SIZES: of every size. */
+void history_set(struct history *h, uint32_t tenant, uint32_t size, uint32_t bin, double ended,
+                 double exposed_ms);
 
 /* Rates and worths anew: begin, then all that runs, then done. */
 void history_derive_begin(struct history *h);

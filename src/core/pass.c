@@ -105,6 +105,24 @@ static void open_user(struct core *c, uint32_t leaf)
 
 /* ---- trying ---- */
 
+struct event action_event(const struct action *a, int64_t now_ms)
+{
+    struct event ev = { .t_ms = now_ms };
+    switch (a->kind) {
+    case ACT_START:
+    case ACT_THAW:
+    case ACT_PROMISE:
+        ev.kind = a->kind == ACT_PROMISE ? EVENT_PROMISE : EVENT_PLACE;
+        ev.place = (struct event_place){ a->job, a->slots, a->n };
+        break;
+    case ACT_TAKE:
+        ev.kind = EVENT_TAKE;
+        ev.take = (struct event_take){ a->job };
+        break;
+    }
+    return ev;
+}
+
 static void plan_add(struct plan *p, struct arena *a, enum action_kind kind, const struct job *j,
                      const struct slot *from, uint32_t n)
 {
@@ -253,7 +271,6 @@ static bool try_claim(struct core *c, uint32_t claim, struct arena *a, struct pl
 /* Jobs that have a promise start when all of its slots are free. */
 static void try_promises(struct core *c, struct arena *a, struct plan *out)
 {
-    promises_review(c);
     for (uint32_t i = 0; i < c->promises;) {
         const struct promise *p = &c->promise[i];
         uint32_t job = p->job, n = p->n;
@@ -296,7 +313,7 @@ static void derive_history(struct core *c)
     c->history_ms = c->now_ms + DERIVE_MS;
 }
 
-static void core_learn(struct core *c)
+static void learn(struct core *c)
 {
     if (c->now_ms >= c->history_ms)
         derive_history(c);
@@ -310,20 +327,29 @@ static void core_learn(struct core *c)
             core_rate(c, &c->queue.job[i]);
 }
 
+/* All that a pass does to the state before it decides anything.  A journal has the decisions only, so
+ * restoring does this part again. */
+void core_open_pass(struct core *c, int64_t wall_ms)
+{
+    learn(c);
+    later_due(c, wall_ms);
+    promises_review(c);
+    claims_review(c);
+    c->review = c->policy.take_back && c->now_ms >= c->review_ms;
+    if (c->review)
+        c->review_ms = c->now_ms + c->policy.review_ms;
+}
+
 void core_pass(struct core *c, int64_t now_ms, struct arena *a, struct plan *out)
 {
     core_close_pass(c);
     c->now_ms = MAX(now_ms, c->now_ms);
     c->passes++;
     *out = (struct plan){ 0 };
-    core_learn(c);
+    core_open_pass(c, now_ms);
     try_promises(c, a, out);
-    claims_review(c);
     try_claims(c, a, out);
     wake_for_room(c);
-    c->review = c->policy.take_back && c->now_ms >= c->review_ms;
-    if (c->review)
-        c->review_ms = c->now_ms + c->policy.review_ms;
     if (c->queue.ready || c->review) {
         shares_set_levels(&c->shares, c->now_ms);
         ready_users(c);

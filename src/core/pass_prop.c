@@ -66,8 +66,8 @@ static void nothing_that_could_start_waits_after_a_pass(void)
 static bool job_before(const struct core *c, uint32_t a, uint32_t b)
 {
     const struct job *x = &c->queue.job[a], *y = &c->queue.job[b];
-    const struct user_group gx = { .priority = x->priority, .first_submit_ms = x->submit_ms };
-    const struct user_group gy = { .priority = y->priority, .first_submit_ms = y->submit_ms };
+    const struct user_group gx = { .priority = x->priority, .first_since_ms = x->since_ms };
+    const struct user_group gy = { .priority = y->priority, .first_since_ms = y->since_ms };
     uint32_t rx = queue_rank(&gx, &c->policy, c->now_ms);
     uint32_t ry = queue_rank(&gy, &c->policy, c->now_ms);
     return rx != ry ? rx > ry : x->id < y->id;
@@ -128,6 +128,7 @@ static void check_pass(uint64_t seed, struct core *ref, const struct plan *p, in
     uint64_t id;
     struct job_view j;
     ref->now_ms = now_ms;
+    later_due(ref, now_ms);
     shares_set_levels(&ref->shares, now_ms);
     for (size_t i = 0; i < p->n; i++) {
         CHECK_AT(seed, reference_start(ref, &id) && id == p->action[i].job.v);

@@ -17,23 +17,25 @@ static const struct policy_key keys[] = {
       "So many jobs at a time may have room kept" },
     { "cpu_cost_milli", offsetof(struct policy, cpu_cost_milli), 0, 1000, 10,
       "What one CPU costs, in thousandths of a reference GPU" },
-    { "past_milli", offsetof(struct policy, past_milli), 0, 10000, 1000,
+    { "past_milli", offsetof(struct policy, past_milli), 0, 10000, 300,
       "What the past counts next to the present, in thousandths" },
     { "take_back", offsetof(struct policy, take_back), 0, 1, 1,
       "1: jobs are frozen for others whose turn it is" },
     { "take_gain_milli", offsetof(struct policy, take_gain_milli), 1000, 100000, 1500,
       "A job of the same user is taken back for one worth so much more, in thousandths" },
-    { "min_run_ms", offsetof(struct policy, min_run_ms), 0, 3650 * DAY_MS, 0,
+    { "min_run_ms", offsetof(struct policy, min_run_ms), 0, 3650 * DAY_MS, MINUTE_MS,
       "A job that has run for less since it last started is not taken back" },
-    { "thaw_run_ms", offsetof(struct policy, thaw_run_ms), 0, 3650 * DAY_MS, HOUR_MS,
-      "A job that was taken back before is left alone for so long after a thaw" },
+    { "thaw_run_ms", offsetof(struct policy, thaw_run_ms), 0, 3650 * DAY_MS, 10 * MINUTE_MS,
+      "After a thaw it is left alone for so long, times the number of times it was taken back" },
     { "express_ms", offsetof(struct policy, express_ms), 0, 3650 * DAY_MS, 24 * HOUR_MS,
       "The first GPU time of a job, in which it goes before those that have had more" },
-    { "express_milli", offsetof(struct policy, express_milli), 1000, 100000, 1000,
+    { "express_milli", offsetof(struct policy, express_milli), 1000, 100000, 3000,
       "In that time its share may be so many times above another's, in thousandths" },
-    { "review_ms", offsetof(struct policy, review_ms), 0, DAY_MS, 0,
+    { "review_ms", offsetof(struct policy, review_ms), 0, DAY_MS, 30000,
       "So often all that wait are looked at for taking back" },
 };
+
+_Static_assert(ARRAY_LEN(keys) <= POLICY_KEYS_MAX, "readers have room for them");
 
 const struct policy_key *policy_key(size_t i)
 {

@@ -5,6 +5,8 @@
 #include "base/err.h"
 #include "core/event.h"
 
+#define POLICY_KEYS_MAX 64
+
 struct policy_key {
     const char *name;
     size_t offset;

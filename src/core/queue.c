@@ -181,7 +181,13 @@ static void group_note_first(const struct queue *q, struct shares *s, const stru
 {
     struct user_group *u = &s->at[g->leaf].groups.at[g->leaf_at];
     u->first_id = q->job[g->first].id;
-    u->first_since_ms = q->job[g->first].since_ms;
+    u->first_wait_ms = q->job[g->first].wait_ms;
+}
+
+/* Who has waited longer goes first; a job that comes back keeps its turn. */
+static bool is_before(const struct job *a, const struct job *b)
+{
+    return a->since_ms != b->since_ms ? a->since_ms < b->since_ms : a->id < b->id;
 }
 
 void queue_add(struct queue *q, struct shapes *sh, struct shares *s, uint32_t job)
@@ -190,7 +196,7 @@ void queue_add(struct queue *q, struct shapes *sh, struct shares *s, uint32_t jo
     uint32_t group = group_of(q, sh, s, j);
     struct group *g = &q->group[group];
     uint32_t after = g->last;
-    while (after != NONE && q->job[after].id > j->id) /* a job that comes back keeps its turn */
+    while (after != NONE && is_before(j, &q->job[after]))
         after = q->job[after].prev;
     uint32_t before = after == NONE ? g->first : q->job[after].next;
     j->group = group;
@@ -282,6 +288,6 @@ enum reason queue_why(const struct queue *q, const struct shapes *sh, const stru
 
 uint32_t queue_rank(const struct user_group *g, const struct policy *p, int64_t now_ms)
 {
-    int64_t waited_ms = now_ms > g->first_since_ms ? now_ms - g->first_since_ms : 0;
+    int64_t waited_ms = now_ms > g->first_wait_ms ? now_ms - g->first_wait_ms : 0;
     return g->priority + (uint32_t)MIN(waited_ms / p->age_step_ms, p->age_max_steps);
 }

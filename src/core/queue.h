@@ -19,7 +19,7 @@ struct held {
     int64_t cost_milli;
     int64_t since_ms;
     uint32_t gpu_milli; /* in all slots */
-    uint32_t rank; /* class, and worth below: as of the last look at the history */
+    uint32_t rank;      /* class, and worth below: as of the last look at the history */
     float worth;
     bool express; /* it has had little so far */
     uint32_t n;
@@ -29,20 +29,22 @@ struct held {
 struct job {
     uint64_t id; /* also the order of submission */
     int64_t submit_ms;
-    int64_t since_ms;  /* since when it waits, or waited when it was placed last */
+    int64_t since_ms;  /* its turn among others: from when on it might have run, see later.h */
+    int64_t wait_ms;   /* since when it waits, or waited before it was placed: anew with a freeze */
     int64_t ran_ms;    /* before what it holds now */
+    int64_t limit_ms;  /* how long it may run; 0: for ever */
     struct held *held; /* NULL while it holds nothing */
     uint32_t leaf, shape;
     uint32_t group, prev, next; /* while it waits; NONE otherwise */
     uint8_t state, priority;
-    bool awake;            /* a frozen job that wants to go on */
-    bool has_claim;        /* room is kept free for it */
-    bool leaving;          /* a pass has taken it back: it is being frozen */
-    bool promised;         /* these slots are its own as soon as they are free; it is in no group */
     uint16_t taken;        /* how often it was taken back */
-    bool restarts;         /* a freeze loses its work: it runs again from the start */
     uint32_t thaw_cost_ms; /* what a freeze and a thaw cost it; 0: it cannot be taken back */
-    int64_t limit_ms;      /* how long it may run; 0: for ever */
+    bool awake : 1;        /* a frozen job that wants to go on */
+    bool has_claim : 1;    /* room is kept free for it */
+    bool later : 1;        /* it may not queue yet: see later.h */
+    bool leaving : 1;      /* a pass has taken it back: it is being frozen */
+    bool promised : 1;     /* its slots are its own as soon as they are free; it is in no group */
+    bool restarts : 1;     /* a freeze loses its work: it runs again from the start */
 };
 
 struct group {

@@ -43,7 +43,7 @@ static uint32_t job(struct line *l, uint64_t id, uint32_t leaf, uint16_t gpus, e
     l->q.job[i].leaf = leaf;
     l->q.job[i].shape = shapes_ref(&l->sh, &r);
     l->q.job[i].priority = (uint8_t)p;
-    l->q.job[i].submit_ms = (int64_t)id;
+    l->q.job[i].since_ms = (int64_t)id;
     return i;
 }
 
@@ -83,7 +83,7 @@ static void a_job_that_comes_back_keeps_its_turn(void)
     const struct group *g = &l.q.group[l.q.job[first].group];
     leave(&l, first);
     const struct user_group *u = &l.s.at[g->leaf].groups.at[g->leaf_at];
-    CHECK(g->first == mid && u->first_id == 2 && u->first_submit_ms == 2);
+    CHECK(g->first == mid && u->first_id == 2 && u->first_since_ms == 2);
     queue_add(&l.q, &l.sh, &l.s, first);
     CHECK(g->first == first && g->last == last && u->first_id == 1 && g->n == 3);
     leave(&l, mid);
@@ -100,6 +100,17 @@ static void jobs_are_found_by_id_until_they_are_dropped(void)
     CHECK_INT(queue_find(&l.q, 77), NONE);
     CHECK_INT(job(&l, 78, l.ann, 1, PRIO_LOW), a); /* its place is used again */
     CHECK(l.q.jobs == 1 && l.q.job[a].held == NULL);
+}
+
+static void a_job_that_was_kept_until_later_goes_behind_those_that_waited(void)
+{
+    AUTO(line_free) struct line l = fresh();
+    uint32_t kept = job(&l, 1, l.ann, 1, PRIO_NORMAL), first = waiting(&l, 2, l.ann, 1);
+    uint32_t last = waiting(&l, 9, l.ann, 1);
+    l.q.job[kept].since_ms = 5;
+    queue_add(&l.q, &l.sh, &l.s, kept);
+    const struct group *g = &l.q.group[l.q.job[first].group];
+    CHECK(g->first == first && l.q.job[first].next == kept && l.q.job[kept].next == last);
 }
 
 static void a_shape_without_room_makes_its_groups_unready(void)
@@ -151,7 +162,7 @@ static void waking_all_makes_every_group_ready(void)
 static void age_lifts_a_priority_by_a_bounded_number_of_classes(void)
 {
     struct policy p = policy_default();
-    struct user_group g = { .priority = PRIO_LOW, .first_submit_ms = 1000 };
+    struct user_group g = { .priority = PRIO_LOW, .first_since_ms = 1000 };
     p.age_step_ms = 100000;
     p.age_max_steps = 2;
     CHECK_INT(queue_rank(&g, &p, 1000), PRIO_LOW);
@@ -248,6 +259,8 @@ static const struct test tests[] = {
     { "a group is one user, one priority, one shape", a_group_is_one_user_one_priority_one_shape },
     { "a job that comes back keeps its turn", a_job_that_comes_back_keeps_its_turn },
     { "jobs are found by id until they are dropped", jobs_are_found_by_id_until_they_are_dropped },
+    { "a job that was kept until later goes behind those that waited",
+      a_job_that_was_kept_until_later_goes_behind_those_that_waited },
     { "a shape without room makes its groups unready",
       a_shape_without_room_makes_its_groups_unready },
     { "a group at a limit waits until something below it ends",

@@ -8,6 +8,8 @@
 #define REASONS(X)                                                                                 \
     X(NEW, "new", "no pass has looked at it yet")                                                  \
     X(HELD, "held", "it is held: it waits until someone releases it")                              \
+    X(BEGIN, "begin", "its time to begin has not come yet")                                        \
+    X(AFTER, "after", "it starts after another job, which has not ended yet")                      \
     X(FROZEN, "frozen", "it is frozen: it waits until someone thaws it")                           \
     X(LIMIT_TENANT, "tenant_limit", "its tenant is at a limit")                                    \
     X(LIMIT_USER, "user_limit", "its user is at a limit")                                          \

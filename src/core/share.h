@@ -23,7 +23,7 @@
  * more of them than a cache holds. */
 struct user_group {
     uint64_t first_id; /* of the group's first job */
-    int64_t first_since_ms;
+    int64_t first_wait_ms;
     uint32_t group;
     uint32_t shape; /* NONE while the group waits for a limit */
     uint32_t rank;  /* priority lifted by age; only during a pass */
@@ -64,8 +64,8 @@ struct share {
     /* Only during a pass: */
     struct heap ready; /* children (or, at a user, groups) that may have something to try */
     uint64_t take_failed_milli; /* at a user: nothing of this size could be made room for */
-    bool opened;       /* at a user: its heap holds its ready groups */
-    double past_milli; /* of a share with waiting jobs, at the time of the pass */
+    bool opened;                /* at a user: its heap holds its ready groups */
+    double past_milli;          /* of a share with waiting jobs, at the time of the pass */
     uint64_t level_weight;
     double level; /* of its children that wait: mean past above the guarantee, by weight */
     double key;

@@ -98,6 +98,20 @@ static struct str models_text(struct writer *w, uint64_t bits)
     return str_of(text);
 }
 
+/* What keeps it from the queue still. */
+static void put_later(const struct core *c, const struct later *l, struct event_submit *s,
+                      struct after after[AFTER_MAX])
+{
+    if (l->never) {
+        after[0] = (struct after){ { l->cause_job }, 1, AFTER_NEVER };
+        s->afters = 1;
+        return;
+    }
+    if (later_is_early(c, l))
+        s->begin_ms = l->begin_ms;
+    s->afters = later_open(c, l, after);
+}
+
 static void emit_submit(struct writer *w, const struct job *j)
 {
     const struct share *leaf = &w->c->shares.at[j->leaf];
@@ -111,8 +125,20 @@ static void emit_submit(struct writer *w, const struct job *j)
                                        .known = true };
     ev.submit.models = models_text(w, ev.submit.request.models);
     ev.submit.request.models = 0;
+    struct after after[AFTER_MAX];
+    ev.submit.after = after;
+    if (j->since_ms != j->submit_ms)
+        ev.submit.since_ms = j->since_ms;
+    if (j->later)
+        put_later(w->c, later_of(w->c, j->id), &ev.submit, after);
     if (j->state == JOB_FROZEN || j->state == JOB_THAWING)
         ev.submit.frozen = j->state == JOB_THAWING || j->awake ? 2 : 1;
+    ev.submit.thaw_cost_ms = j->thaw_cost_ms;
+    ev.submit.restarts = j->restarts;
+    ev.submit.limit_ms = j->limit_ms;
+    ev.submit.ran_ms = core_ran_ms(j, w->c->now_ms);
+    ev.submit.taken = j->taken;
+    ev.submit.wait_ms = j->wait_ms != j->since_ms ? j->wait_ms : 0;
     emit(w, ev);
 }
 
@@ -125,7 +151,7 @@ static void emit_steps(struct writer *w, const struct job *j)
         enum job_event step[3];
     } ways[] = {
         { JOB_RUNNING, 1, { JOB_EV_STARTED } },
-        { JOB_FREEZING, 2, { JOB_EV_STARTED, JOB_EV_FREEZE } },
+        { JOB_FREEZING, 2, { JOB_EV_STARTED, JOB_EV_FREEZE } }, /* unless a pass took it back */
         { JOB_PAUSED, 3, { JOB_EV_STARTED, JOB_EV_FREEZE, JOB_EV_PAUSED } },
         { JOB_STOPPING, 1, { JOB_EV_CANCEL } },
     };
@@ -136,8 +162,57 @@ static void emit_steps(struct writer *w, const struct job *j)
         for (int k = 0; ways[i].state == j->state && k < ways[i].n; k++) {
             ev = (struct event){ .t_ms = w->c->now_ms, .kind = EVENT_JOB };
             ev.job = (struct event_job){ { j->id }, ways[i].step[k] };
+            if (j->leaving && ways[i].step[k] == JOB_EV_FREEZE) {
+                ev.kind = EVENT_TAKE;
+                ev.take = (struct event_take){ { j->id } };
+            }
             emit(w, ev);
         }
+}
+
+static void emit_promises(struct writer *w)
+{
+    for (uint32_t i = 0; i < w->c->promises; i++) {
+        const struct promise *p = &w->c->promise[i];
+        struct event ev = { .t_ms = w->c->now_ms, .kind = EVENT_PROMISE };
+        ev.place = (struct event_place){ { w->c->queue.job[p->job].id }, p->slot, p->n };
+        emit(w, ev);
+    }
+}
+
+static void emit_runs(struct writer *w, const char *tenant, uint32_t size,
+                      const struct history_row *r)
+{
+    for (uint32_t b = 0; b < HISTORY_BINS; b++) {
+        struct event ev = { .t_ms = w->c->now_ms, .kind = EVENT_RUNS };
+        ev.runs = (struct event_runs){ .tenant = str_of(tenant),
+                                       .size = size,
+                                       .bin = b,
+                                       .ended_milli = (int64_t)(r->ended[b] * 1000),
+                                       .exposed_ms = (int64_t)r->exposed_ms[b] };
+        if (ev.runs.ended_milli || ev.runs.exposed_ms)
+            emit(w, ev);
+    }
+}
+
+/* What runs has been at risk up to now; afterwards it counts from here. */
+static void emit_history(struct writer *w)
+{
+    const struct core *c = w->c;
+    struct history h;
+    history_copy(&h, &c->history);
+    for (uint32_t i = 0; i < c->queue.jobs; i++) {
+        const struct job *j = &c->queue.job[i];
+        if (j->held)
+            history_learn(&h, core_tenant(c, j), history_size(&c->shapes.at[j->shape].request),
+                          j->ran_ms, core_ran_ms(j, c->now_ms), false);
+    }
+    emit_runs(w, "", HISTORY_SIZES, &h.all);
+    for (uint32_t s = 0; s < HISTORY_SIZES; s++)
+        emit_runs(w, "", s, &h.size[s]);
+    for (uint32_t i = 0; i < h.rows; i++)
+        emit_runs(w, c->shares.at[h.row[i].tenant].name, h.row[i].size, &h.row[i]);
+    history_free(&h);
 }
 
 static int by_id(const void *a, const void *b)
@@ -206,6 +281,8 @@ void core_snapshot(const struct core *c, core_emit_fn *fn, void *ctx)
     emit_shares(&w);
     emit_nodes(&w);
     emit_jobs(&w); /* with the times they came; all that follows is now */
+    emit_promises(&w);
+    emit_history(&w);
     emit_demand(&w);
     emit_past(&w);
     arena_free(&w.arena);

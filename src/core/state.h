@@ -3,6 +3,7 @@
 #define NS_CORE_STATE_H
 
 #include "core/core.h"
+#include "core/later.h"
 #include "core/place.h"
 #include "core/policy.h"
 #include "core/queue.h"
@@ -30,6 +31,7 @@ struct core {
     struct shares shares;
     struct shapes shapes;
     struct queue queue;
+    struct laters laters;
     struct claim *claim;
     uint32_t claims, claim_cap;
     int64_t claim_check_ms; /* when to look for the next claim */
@@ -62,6 +64,7 @@ static inline int64_t core_next_cost_milli(const struct core *c, const struct re
 }
 
 /* core.c: what a pass and the journal's decisions have in common */
+void core_open_pass(struct core *c, int64_t wall_ms); /* what a pass does before its decisions */
 void core_close_pass(struct core *c); /* what a restored pass does after its decisions */
 uint32_t core_over_limit(const struct core *c, const struct job *j, enum resource *out_which);
 void core_place(struct core *c, uint32_t job, const struct slot *slots, uint32_t n, int64_t now_ms);

@@ -10,12 +10,12 @@
 
 #include "core/state.h"
 
-#define OPTIONS_MAX 64  /* jobs of one node that are looked at */
-#define TRIES_MAX 6     /* nodes that could not be cleared before the search gives up */
-#define MOVE_HARM 0.4   /* of moving a GPU's worth of a job, next to freezing it */
+#define OPTIONS_MAX 64   /* jobs of one node that are looked at */
+#define TRIES_MAX 6      /* nodes that could not be cleared before the search gives up */
+#define MOVE_HARM 0.4    /* of moving a GPU's worth of a job, next to freezing it */
 #define LOST_MS 600000.0 /* work that a freeze loses, so much of it is worth a GPU taken */
 #define RESTS_MAX 12     /* times that a job's rest after a thaw grows */
-#define FREEZE_HARM 0.5 /* of each job that is frozen, in GPUs */
+#define FREEZE_HARM 0.5  /* of each job that is frozen, in GPUs */
 
 struct taker {
     struct core *c;
@@ -110,8 +110,7 @@ static bool can_freeze(const struct taker *t, uint32_t job)
     const struct job *v = &t->c->queue.job[job];
     const struct policy *p = &t->c->policy;
     return v->state == JOB_RUNNING && v->thaw_cost_ms && !v->promised &&
-           t->s->job_mark[job] != t->s->epoch &&
-           t->c->now_ms - v->held->since_ms >= rest_ms(p, v);
+           t->s->job_mark[job] != t->s->epoch && t->c->now_ms - v->held->since_ms >= rest_ms(p, v);
 }
 
 static bool may_take(const struct taker *t, const struct job *v)

@@ -31,7 +31,7 @@ struct take_scratch {
     uint64_t epoch;
     struct take_step *step;
     uint32_t steps, step_cap;
-    uint32_t *fork; /* of each share: see find_forks */
+    uint32_t *fork;              /* of each share: see find_forks */
     int64_t *allowed[2], *taken; /* [1]: of jobs that have had little so far */
     uint32_t share_cap;
 };

@@ -53,21 +53,32 @@ static enum reason why_waits(const struct core *c, const struct job *j)
     return why == WHY_ROOM ? WHY_TOO_LARGE : why;
 }
 
+static enum reason why_not(const struct core *c, const struct job *j, const struct later *l)
+{
+    if (j->group != NONE)
+        return why_waits(c, j);
+    if (j->state == JOB_QUEUED && l)
+        return l->open || l->never ? WHY_AFTER : WHY_BEGIN;
+    return j->state == JOB_FROZEN ? WHY_FROZEN : WHY_HELD;
+}
+
 bool core_job(const struct core *c, job_id id, struct job_view *out)
 {
     uint32_t job = queue_find(&c->queue, id.v);
     if (job == NONE)
         return false;
     const struct job *j = &c->queue.job[job];
+    const struct later *l = j->later ? later_of(c, id.v) : NULL;
     *out = (struct job_view){
         .leaf = { j->leaf },
         .state = (enum job_state)j->state,
         .priority = (enum priority)j->priority,
         .request = c->shapes.at[j->shape].request,
         .submit_ms = j->submit_ms,
-        .why = j->group != NONE       ? why_waits(c, j)
-             : j->state == JOB_FROZEN ? WHY_FROZEN
-                                      : WHY_HELD,
+        .since_ms = j->since_ms,
+        .begin_ms = l && later_is_early(c, l) ? l->begin_ms : 0,
+        .afters = l ? l->open : 0,
+        .why = why_not(c, j, l),
         .slots = j->held ? j->held->slot : NULL,
         .n = j->held ? j->held->n : 0,
     };
@@ -188,5 +199,8 @@ static int audit_shares(const struct core *c, struct err *e)
 
 int core_audit(const struct core *c, struct err *e)
 {
-    return audit_nodes(c, e) < 0 || audit_cells(c, e) < 0 || audit_shares(c, e) < 0 ? -1 : 0;
+    return audit_nodes(c, e) < 0 || audit_cells(c, e) < 0 || audit_shares(c, e) < 0 ||
+                   later_audit(c, e) < 0
+             ? -1
+             : 0;
 }

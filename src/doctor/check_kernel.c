@@ -2,9 +2,9 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+#include "base/date.h"
 #include "doctor/checks.h"
 #include "doctor/look.h"
-#include "sys/clock.h"
 
 #define KERNEL_MAJOR 5 /* the first with all of cgroup v2's freezer, pidfd and clone3 */
 #define KERNEL_MINOR 4
@@ -49,8 +49,8 @@ void check_clock(const struct doctor_in *in, struct doctor_result *r)
         int64_t ms = written_ms(in, marks[i].folder, marks[i].name);
         if (ms <= in->facts.now_ms + CLOCK_SLACK_MS)
             continue;
-        say_bad(r, "the clock says %s, but %s at %s", clock_format(in->facts.now_ms, now),
-                marks[i].what, clock_format(ms, then));
+        say_bad(r, "the clock says %s, but %s at %s", date_stamp(in->facts.now_ms, now),
+                marks[i].what, date_stamp(ms, then));
         say_fix(r, "set it: apt install chrony; chronyc makestep");
         return;
     }

@@ -15,7 +15,8 @@ enum field_type {
     F_ENUM,
     F_AMOUNTS,
     F_LINKS,
-    F_SLOTS
+    F_SLOTS,
+    F_AFTER
 };
 
 /* A plain number has so many bytes and is at most `max`; `word` is for the reference. */
@@ -36,6 +37,7 @@ static const struct {
     [F_AMOUNTS] = { 0, 0, "object" },
     [F_LINKS] = { 0, 0, "list" },
     [F_SLOTS] = { 0, 0, "list" },
+    [F_AFTER] = { 0, 0, "list" },
 };
 
 /* Names of an enumeration by number, NULL past the last. */
@@ -51,6 +53,7 @@ ENUM_NAMES(names_scope, SCOPE_COUNT, scope_name, enum scope)
 ENUM_NAMES(names_layout, LAYOUT_COUNT, layout_name, enum layout)
 ENUM_NAMES(names_job_event, JOB_EVENT_COUNT, job_event_name, enum job_event)
 ENUM_NAMES(names_node_state, NODE_STATE_COUNT, node_state_name, enum node_state)
+ENUM_NAMES(names_after, AFTER_COUNT, after_name, enum after_when)
 ENUM_NAMES(names_kind, EVENT_KIND_COUNT, event_kind_name, enum event_kind)
 
 /* A field that is zero, empty or without limit is not written, unless it is needed. */
@@ -64,16 +67,6 @@ static const struct field {
     const char *help;
 } fields[] = {
 #define AT(member) offsetof(struct event, member)
-    { EVENT_POLICY, "half_life_ms", F_I64, AT(policy.half_life_ms), true, NULL, "see the policy" },
-    { EVENT_POLICY, "age_step_ms", F_I64, AT(policy.age_step_ms), true, NULL, "see the policy" },
-    { EVENT_POLICY, "age_max_steps", F_I64, AT(policy.age_max_steps), true, NULL,
-      "see the policy" },
-    { EVENT_POLICY, "claim_after_ms", F_I64, AT(policy.claim_after_ms), true, NULL,
-      "see the policy" },
-    { EVENT_POLICY, "claims_max", F_I64, AT(policy.claims_max), true, NULL, "see the policy" },
-    { EVENT_POLICY, "cpu_cost_milli", F_I64, AT(policy.cpu_cost_milli), true, NULL,
-      "see the policy" },
-
     { EVENT_MODEL, "name", F_STR, AT(model.name), true, NULL, "GPU model" },
     { EVENT_MODEL, "cost_milli", F_U32, AT(model.cost_milli), true, NULL,
       "1000 = the reference GPU" },
@@ -129,10 +122,27 @@ static const struct field {
       "1: GPUs of one link group" },
     { EVENT_SUBMIT, "priority", F_ENUM, AT(submit.priority), true, names_priority, "" },
     { EVENT_SUBMIT, "held", F_BOOL, AT(submit.held), false, NULL, "" },
+    { EVENT_SUBMIT, "begin_ms", F_I64, AT(submit.begin_ms), false, NULL,
+      "it does not start before; absent: at once" },
+    { EVENT_SUBMIT, "after", F_AFTER, AT(submit.after), false, names_after,
+      "[job, how many from it on, how they end] for each it starts after" },
     { EVENT_SUBMIT, "known", F_BOOL, AT(submit.known), false, NULL,
       "it was taken before this journal begins" },
     { EVENT_SUBMIT, "frozen", F_U16, AT(submit.frozen), false, NULL,
       "1: it was frozen then; 2: and wanted to go on" },
+    { EVENT_SUBMIT, "since_ms", F_I64, AT(submit.since_ms), false, NULL,
+      "its wait counts from then; absent: since it came" },
+    { EVENT_SUBMIT, "wait_ms", F_I64, AT(submit.wait_ms), false, NULL,
+      "since when it waited then; absent: since then" },
+    { EVENT_SUBMIT, "ran_ms", F_I64, AT(submit.ran_ms), false, NULL, "how long it had run then" },
+    { EVENT_SUBMIT, "taken", F_U16, AT(submit.taken), false, NULL,
+      "how often it had been taken back" },
+    { EVENT_SUBMIT, "thaw_cost_ms", F_U32, AT(submit.thaw_cost_ms), false, NULL,
+      "what a freeze and a thaw cost it; absent: it cannot be taken back" },
+    { EVENT_SUBMIT, "restarts", F_BOOL, AT(submit.restarts), false, NULL,
+      "a freeze loses its work" },
+    { EVENT_SUBMIT, "limit_ms", F_I64, AT(submit.limit_ms), false, NULL,
+      "how long it may run; absent: for ever" },
 
     { EVENT_JOB, "job", F_U64, AT(job.id), true, NULL, "" },
     { EVENT_JOB, "what", F_ENUM, AT(job.what), true, names_job_event, "" },
@@ -140,6 +150,18 @@ static const struct field {
     { EVENT_PLACE, "job", F_U64, AT(place.id), true, NULL, "" },
     { EVENT_PLACE, "slots", F_SLOTS, AT(place.slots), true, NULL,
       "[node, GPU mask, thousandths] for each replica" },
+
+    { EVENT_TAKE, "job", F_U64, AT(take.id), true, NULL, "" },
+
+    { EVENT_PROMISE, "job", F_U64, AT(place.id), true, NULL, "" },
+    { EVENT_PROMISE, "slots", F_SLOTS, AT(place.slots), true, NULL, "as of a place" },
+
+    { EVENT_RUNS, "tenant", F_STR, AT(runs.tenant), false, NULL, "absent: of everybody" },
+    { EVENT_RUNS, "size", F_U32, AT(runs.size), false, NULL, "class by GPUs" },
+    { EVENT_RUNS, "bin", F_U32, AT(runs.bin), false, NULL, "class by how long they had run" },
+    { EVENT_RUNS, "ended_milli", F_I64, AT(runs.ended_milli), false, NULL,
+      "jobs that ended, faded, in thousandths" },
+    { EVENT_RUNS, "exposed_ms", F_I64, AT(runs.exposed_ms), false, NULL, "time they ran, faded" },
 
     { EVENT_PAST, "tenant", F_STR, AT(past.tenant), false, NULL, "absent: everybody together" },
     { EVENT_PAST, "user", F_STR, AT(past.user), false, NULL, "absent: the tenant" },
@@ -199,6 +221,21 @@ static void write_slots(struct json_out *w, const char *key, const struct event_
     json_end(w, ']');
 }
 
+static void write_after(struct json_out *w, const char *key, const struct event_submit *s)
+{
+    if (s->afters == 0)
+        return;
+    json_begin(w, key, '[');
+    for (uint32_t i = 0; i < s->afters; i++) {
+        json_begin(w, NULL, '[');
+        json_put_u64(w, NULL, s->after[i].first.v);
+        json_put_u64(w, NULL, s->after[i].n);
+        json_put_str(w, NULL, str_of(after_name((enum after_when)s->after[i].when)));
+        json_end(w, ']');
+    }
+    json_end(w, ']');
+}
+
 static uint64_t load(const struct field *f, const void *p)
 {
     switch (types[f->type].bytes) {
@@ -220,7 +257,10 @@ static void write_field(struct json_out *w, const struct event *ev, const struct
         if (s->n || f->needed)
             json_put_str(w, f->key, *s);
         break;
-    case F_I64: json_put_i64(w, f->key, *(const int64_t *)p); break;
+    case F_I64:
+        if (*(const int64_t *)p || f->needed)
+            json_put_i64(w, f->key, *(const int64_t *)p);
+        break;
     case F_U8:
     case F_U16:
     case F_U32:
@@ -240,7 +280,16 @@ static void write_field(struct json_out *w, const struct event *ev, const struct
     case F_AMOUNTS: write_amounts(w, f->key, p); break;
     case F_LINKS: write_links(w, f->key, &ev->node); break;
     case F_SLOTS: write_slots(w, f->key, &ev->place); break;
+    case F_AFTER: write_after(w, f->key, &ev->submit); break;
     }
+}
+
+/* Every number: one that is 0 is not one that is not said. */
+static void write_policy(struct json_out *w, const struct policy *p)
+{
+    struct policy copy = *p;
+    for (size_t i = 0; policy_key(i); i++)
+        json_put_i64(w, policy_key(i)->name, *policy_value(&copy, policy_key(i)));
 }
 
 void journal_write_header(struct buf *out)
@@ -257,6 +306,8 @@ void journal_write(const struct event *ev, struct buf *out)
     for (size_t i = 0; i < ARRAY_LEN(fields); i++)
         if (fields[i].kind == ev->kind)
             write_field(&w, ev, &fields[i]);
+    if (ev->kind == EVENT_POLICY)
+        write_policy(&w, &ev->policy);
     json_end(&w, '}');
     buf_addc(out, '\n');
 }
@@ -331,13 +382,8 @@ static int read_slots(const struct json *obj, const char *key, struct arena *a,
     return 0;
 }
 
-static int read_enum(const struct json *obj, const struct field *f, uint32_t *out, struct err *e)
+static int read_name(const struct field *f, struct str s, uint32_t *out, struct err *e)
 {
-    struct str s = { "", 0 };
-    if (json_get_str(obj, f->key, 64, &s, e) < 0)
-        return -1;
-    if (s.n == 0 && !f->needed)
-        return 0;
     for (uint32_t i = 0; f->names(i); i++)
         if (str_is(s, f->names(i))) {
             *out = i;
@@ -345,6 +391,50 @@ static int read_enum(const struct json *obj, const struct field *f, uint32_t *ou
         }
     err_set(e, ERR_INVALID, "field '%s': '%.*s' is not known", f->key, STR_ARG(s));
     return err_hint(e, "the first of the known ones is '%s'", f->names(0));
+}
+
+static int read_enum(const struct json *obj, const struct field *f, uint32_t *out, struct err *e)
+{
+    struct str s = { "", 0 };
+    if (json_get_str(obj, f->key, 64, &s, e) < 0)
+        return -1;
+    return s.n == 0 && !f->needed ? 0 : read_name(f, s, out, e);
+}
+
+static int read_one_after(const struct json *v, const struct field *f, struct after *out,
+                          struct err *e)
+{
+    uint64_t first, n;
+    uint32_t when;
+    struct str word;
+    if (!json_is_array(v) || json_len(v) != 3)
+        return err_set(e, ERR_INVALID, "field '%s': each is [job, how many, how they end]", f->key);
+    const struct json *at = json_first(v), *count = json_next(v, at);
+    if (json_as_u64(at, INT64_MAX, &first, e) < 0 ||
+        json_as_u64(count, AFTER_JOBS_MAX, &n, e) < 0 ||
+        json_as_str(json_next(v, count), 64, &word, e) < 0)
+        return err_wrap(e, "field '%s'", f->key);
+    if (read_name(f, word, &when, e) < 0)
+        return -1;
+    *out = (struct after){ { first }, (uint32_t)n, (uint8_t)when };
+    return 0;
+}
+
+static int read_after(const struct json *obj, const struct field *f, struct arena *a,
+                      struct event_submit *s, struct err *e)
+{
+    const struct json *arr = json_find(obj, f->key);
+    if (!arr)
+        return 0;
+    if (!json_is_array(arr) || json_len(arr) > AFTER_MAX)
+        return err_set(e, ERR_INVALID, "field '%s': a list of at most %d is needed", f->key,
+                       AFTER_MAX);
+    struct after *after = arena_array(a, struct after, json_len(arr) + 1);
+    s->after = after;
+    for (const struct json *v = json_first(arr); v; v = json_next(arr, v))
+        if (read_one_after(v, f, &after[s->afters++], e) < 0)
+            return -1;
+    return 0;
 }
 
 static void store(const struct field *f, void *p, uint64_t v)
@@ -377,11 +467,14 @@ static int read_field(const struct json *obj, const struct field *f, struct aren
     uint32_t i = 0;
     switch (f->type) {
     case F_STR: return read_str(obj, f, a, p, e);
-    case F_I64: return json_need_i64(obj, f->key, INT64_MIN, INT64_MAX, p, e);
+    case F_I64:
+        return f->needed ? json_need_i64(obj, f->key, INT64_MIN, INT64_MAX, p, e)
+                         : json_get_i64(obj, f->key, INT64_MIN, INT64_MAX, p, e);
     case F_BOOL: return json_get_bool(obj, f->key, p, e);
     case F_AMOUNTS: return read_amounts(obj, f->key, p, e);
     case F_LINKS: return read_links(obj, f->key, &ev->node, e);
     case F_SLOTS: return read_slots(obj, f->key, a, &ev->place, e);
+    case F_AFTER: return read_after(obj, f, a, &ev->submit, e);
     case F_ENUM8:
     case F_ENUM:
         if (read_enum(obj, f, &i, e) < 0)
@@ -403,12 +496,26 @@ static int read_field(const struct json *obj, const struct field *f, struct aren
 
 static int check_keys(const struct json *obj, enum event_kind kind, struct err *e)
 {
-    const char *keys[ARRAY_LEN(fields) + 2] = { "t", "ev" };
+    const char *keys[ARRAY_LEN(fields) + POLICY_KEYS_MAX + 2] = { "t", "ev" };
     size_t n = 2;
+    for (size_t i = 0; kind == EVENT_POLICY && policy_key(i) && i < POLICY_KEYS_MAX; i++)
+        keys[n++] = policy_key(i)->name;
     for (size_t i = 0; i < ARRAY_LEN(fields); i++)
         if (fields[i].kind == kind)
             keys[n++] = fields[i].key;
     return json_only(obj, keys, n, e);
+}
+
+/* What a journal does not say is as it is by default: it is older than that number. */
+static int read_policy(const struct json *obj, struct policy *out, struct err *e)
+{
+    *out = policy_default();
+    for (size_t i = 0; policy_key(i); i++)
+        if (json_find(obj, policy_key(i)->name) &&
+            json_need_i64(obj, policy_key(i)->name, INT64_MIN, INT64_MAX,
+                          policy_value(out, policy_key(i)), e) < 0)
+            return -1;
+    return 0;
 }
 
 static int read_event(const struct json *obj, struct arena *a, struct event *ev, struct err *e)
@@ -428,7 +535,7 @@ static int read_event(const struct json *obj, struct arena *a, struct event *ev,
     for (size_t i = 0; i < ARRAY_LEN(fields); i++)
         if (fields[i].kind == ev->kind && read_field(obj, &fields[i], a, ev, e) < 0)
             return -1;
-    return 0;
+    return ev->kind == EVENT_POLICY ? read_policy(obj, &ev->policy, e) : 0;
 }
 
 int journal_read(struct str line, struct arena *a, struct event *out, struct err *e)
@@ -484,6 +591,12 @@ void journal_print_reference(struct buf *out)
             for (uint32_t n = 0; f->names && f->names(n); n++)
                 buf_printf(out, "%s`%s`", n ? ", " : (f->help[0] ? ": " : ""), f->names(n));
             buf_addz(out, " |\n");
+        }
+        for (size_t i = 0; k == EVENT_POLICY && policy_key(i); i++) {
+            if (i == 0)
+                buf_addz(out, "| field | value | needed | |\n|---|---|---|---|\n");
+            buf_printf(out, "| `%s` | number |  | see the policy |\n", policy_key(i)->name);
+            any = true;
         }
         if (!any)
             buf_addz(out, "No fields beyond `t` and `ev`.\n");

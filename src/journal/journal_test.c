@@ -4,6 +4,7 @@
 #include "tests/lib/test.h"
 
 /* One event of each kind with every field in use, and the line it must be. */
+static const struct after two_afters[] = { { { 7 }, 1, AFTER_OK }, { { 20 }, 100, AFTER_BAD } };
 static const struct slot two_slots[] = { { 3, 0x81, 1000 }, { 7, 0, 0 } };
 
 static struct event of(enum event_kind kind)
@@ -42,8 +43,12 @@ static struct event of(enum event_kind kind)
                          .linked = 1 },
             .priority = PRIO_HIGH,
             .held = true,
+            .begin_ms = 1700000003000,
+            .after = two_afters,
+            .afters = 2,
             .known = true,
             .frozen = 2,
+            .since_ms = -7,
         };
         break;
     case EVENT_JOB: ev.job = (struct event_job){ { 42 }, JOB_EV_FREEZE }; break;
@@ -84,7 +89,8 @@ static const char *const lines[] = {
                        "\"models\":\"A100|V100\",\"replicas\":2,\"gpus\":3,\"gpu_mem_mib\":1024,"
                        "\"cpu_milli\":1500,\"mem_mib\":2048,\"within\":\"switch\","
                        "\"layout\":\"spread\",\"linked\":1,\"priority\":\"high\",\"held\":true,"
-                       "\"known\":true,\"frozen\":2}\n",
+                       "\"begin_ms\":1700000003000,\"after\":[[7,1,\"ok\"],[20,100,\"bad\"]],"
+                       "\"known\":true,\"frozen\":2,\"since_ms\":-7}\n",
     [EVENT_JOB] = T "\"job\",\"job\":42,\"what\":\"freeze\"}\n",
     [EVENT_PLACE] = T "\"place\",\"job\":42,\"slots\":[[3,129,1000],[7,0,0]]}\n",
     [EVENT_PASS] = T "\"pass\"}\n",
@@ -126,6 +132,7 @@ static void what_is_absent_has_its_default(void)
                        &a, &ev, &e) == 0);
     CHECK(ev.submit.request.scope == SCOPE_ANY && ev.submit.request.layout == LAYOUT_PACK);
     CHECK(!ev.submit.held && ev.submit.models.n == 0);
+    CHECK(ev.submit.begin_ms == 0 && ev.submit.afters == 0 && ev.submit.since_ms == 0);
 }
 
 static void refused(const char *line, const char *says)
@@ -204,6 +211,15 @@ static void bad_lists_are_refused_by_field(void)
     refused("{\"t\":0,\"ev\":\"place\",\"job\":1,\"slots\":[[1,2]]}", "field 'slots': a slot is");
     refused("{\"t\":0,\"ev\":\"place\",\"job\":1,\"slots\":[[1,2,1001]]}", "field 'slots'");
     refused("{\"t\":0,\"ev\":\"place\",\"job\":1,\"slots\":[[1,65536,1]]}", "field 'slots'");
+#define SUBMIT                                                                                     \
+    "{\"t\":0,\"ev\":\"submit\",\"job\":9,\"tenant\":\"a\",\"user\":\"u\",\"replicas\":1,"         \
+    "\"priority\":\"low\",\"after\":"
+    refused(SUBMIT "7}", "field 'after': a list of at most 64");
+    refused(SUBMIT "[7]}", "field 'after': each is [job");
+    refused(SUBMIT "[[7,1]]}", "field 'after': each is [job");
+    refused(SUBMIT "[[7,1,\"soon\"]]}", "field 'after': 'soon' is not known");
+    refused(SUBMIT "[[7,100001,\"ok\"]]}", "field 'after'");
+    refused(SUBMIT "[[-7,1,\"ok\"]]}", "field 'after'");
     refused("{\"t\":0,\"ev\":\"place\",\"job\":1,\"slots\":[[4294967295,1,1]]}", "field 'slots'");
 }
 

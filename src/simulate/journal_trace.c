@@ -55,6 +55,9 @@ static const struct {
     { "no node has a GPU", "models" },
     { "the job asks for", "tenant" },
     { "job id", "job" },
+    { "begin:", "begin_ms" },
+    { "after:", "after" },
+    { "frozen:", "frozen" },
 };
 
 static const char *wrong_submit_field(const struct err *e)
@@ -96,6 +99,8 @@ static const char *wrong_field(const struct event *ev, const struct err *e)
     case EVENT_JOB: return e->code == ERR_NOT_FOUND ? "job" : "what";
     case EVENT_PLACE:
     case EVENT_PROMISE: return e->code == ERR_NOT_FOUND ? "job" : "slots";
+    case EVENT_TAKE: return "job";
+    case EVENT_RUNS: return e->code == ERR_NOT_FOUND ? "tenant" : "size";
     case EVENT_USER: return e->code == ERR_NOT_FOUND ? "tenant" : "user";
     case EVENT_NODE_STATE:
     case EVENT_MODEL: return "name";
@@ -134,27 +139,33 @@ static int missing_decision(const struct verify *v, struct err *e)
     if (v->next == v->plan.n)
         return 0;
     return err_set(e, ERR_CONFLICT,
-                   "the pass before also places job %llu now; the journal does not",
+                   "the pass before also decides about job %llu now; the journal does not",
                    (unsigned long long)v->plan.action[v->next].job.v);
 }
 
-static int verify_place(struct verify *v, const struct event_place *p, struct err *e)
+static int verify_decision(struct verify *v, const struct event *ev, struct err *e)
 {
+    static const char *const words[] = {
+        [EVENT_PLACE] = "places", [EVENT_TAKE] = "takes back", [EVENT_PROMISE] = "promises room to"
+    };
     const struct action *a = v->next < v->plan.n ? &v->plan.action[v->next++] : NULL;
+    struct event now = a ? action_event(a, ev->t_ms) : (struct event){ 0 };
+    unsigned long long job = ev->kind == EVENT_TAKE ? ev->take.id.v : ev->place.id.v;
     v->out->decisions++;
-    if (a && a->job.v == p->id.v && a->n == p->n &&
-        memcmp(a->slots, p->slots, p->n * sizeof *p->slots) == 0)
+    if (a && a->job.v == job && now.kind == ev->kind &&
+        (ev->kind == EVENT_TAKE ||
+         (a->n == ev->place.n && memcmp(a->slots, ev->place.slots, a->n * sizeof *a->slots) == 0)))
         return 0;
-    return err_set(e, ERR_CONFLICT, "the journal places job %llu; the core now decides otherwise",
-                   (unsigned long long)p->id.v);
+    return err_set(e, ERR_CONFLICT, "the journal %s job %llu; the core now decides otherwise",
+                   words[ev->kind], job);
 }
 
 static int verify_event(void *self, const struct event *ev, struct err *e)
 {
     struct verify *v = self;
     v->out->events++;
-    if (ev->kind == EVENT_PLACE)
-        return verify_place(v, &ev->place, e);
+    if (ev->kind == EVENT_PLACE || ev->kind == EVENT_TAKE || ev->kind == EVENT_PROMISE)
+        return verify_decision(v, ev, e);
     if (missing_decision(v, e) < 0)
         return -1;
     if (ev->kind != EVENT_PASS)
@@ -279,8 +290,12 @@ static void read_job(struct reading *r, uint64_t id, enum job_event what, int64_
     uint64_t i;
     if (!map_get(&r->job_by_id, id, &i) || i >= r->t.jobs)
         return;
+    struct job_view v;
     if (what == JOB_EV_STARTED) {
         r->since_ms[i] = t_ms;
+        /* It came when nothing kept it from the queue any more: a trace knows no other way. */
+        if (core_job(r->core, (job_id){ id }, &v))
+            r->t.job[i].submit_ms = v.since_ms;
     } else if (ends_running(what) && r->since_ms[i] != NEVER_RAN) {
         r->t.job[i].duration_ms += t_ms - r->since_ms[i];
         r->since_ms[i] = NEVER_RAN;

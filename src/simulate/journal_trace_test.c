@@ -319,6 +319,21 @@ static void a_clock_that_was_set_back_takes_nothing_away(void)
     CHECK_INT(t.job[0].duration_ms, 11000);
 }
 
+static void a_job_that_had_to_wait_for_its_time_came_then(void)
+{
+    AUTO(trace_free) struct trace t = { 0 };
+    struct err e;
+    static const char text[] =
+        WORLD "{\"t\":1000,\"ev\":\"submit\",\"job\":1,\"tenant\":\"lab\",\"user\":\"ann\","
+              "\"replicas\":1,\"gpus\":1,\"priority\":\"normal\",\"begin_ms\":5000}\n"
+              "{\"t\":1000,\"ev\":\"submit\",\"job\":2,\"tenant\":\"lab\",\"user\":\"ann\","
+              "\"replicas\":1,\"gpus\":1,\"priority\":\"normal\",\"after\":[[1,1,\"ok\"]]}\n" START(
+                  "6000", "1", "1") JOB("7000", "1", "exited_ok") START("7500", "2", "1")
+                  JOB("9000", "2", "exited_ok");
+    CHECK(trace_parse_journal("a.journal", str_of(text), &t, &e) == 0);
+    CHECK(t.jobs == 2 && t.job[0].submit_ms == 5000 && t.job[1].submit_ms == 7000);
+}
+
 static void a_tenant_that_was_changed_has_its_last_weight(void)
 {
     AUTO(trace_free)
@@ -389,6 +404,8 @@ static const struct test tests[] = {
     { "a job that starts anew has run twice", a_job_that_starts_anew_has_run_twice },
     { "a clock that was set back takes nothing away",
       a_clock_that_was_set_back_takes_nothing_away },
+    { "a job that had to wait for its time came then",
+      a_job_that_had_to_wait_for_its_time_came_then },
     { "a tenant that was changed has its last weight",
       a_tenant_that_was_changed_has_its_last_weight },
     { "a lab read from its journal replays to the same starts",

@@ -48,6 +48,13 @@ static const struct spec_field fields[] = {
       "a replica's GPUs must be linked directly (NVLink)", "true" },
     { NULL, "max_time", VALUE_DURATION, AT(max_time_ms), 0,
       "it is ended when it has run this long; frozen time does not count", "8h" },
+    { NULL, "begin", VALUE_TIME, AT(begin_ms), 0,
+      "it does not start before: a time with its zone, or milliseconds since 1970",
+      "2026-03-01T22:00:00+01:00" },
+    { NULL, "after", VALUE_AFTER, AT(after), AFTER_MAX,
+      "jobs it starts after, an array's number for all of it: 17 or ok:17 when that succeeded, "
+      "bad:17 when it failed or was cancelled, any:17 when it ended",
+      "[17, any:18]" },
     { NULL, "priority", VALUE_PRIORITY, AT(priority), 0, "orders the user's own jobs", "high" },
     { "freeze", "mode", VALUE_FREEZE, AT(freeze), 0, "how it may be frozen", "signal" },
     { "freeze", "signal", VALUE_SIGNAL, AT(freeze_signal), 0,

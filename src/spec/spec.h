@@ -10,7 +10,7 @@
 
 #include "base/arena.h"
 #include "base/json.h"
-#include "core/types.h"
+#include "core/event.h"
 
 #define SPEC_TEXT_MAX (256u << 10) /* bytes of one job file */
 #define SPEC_ARGS_MAX 4096
@@ -47,6 +47,12 @@ struct spec_volume {
     bool read_only;
 };
 
+/* The jobs it starts after, as its user wrote them: an array's number means all of it. */
+struct spec_after {
+    uint64_t job;
+    enum after_when when; /* not AFTER_NEVER */
+};
+
 struct spec {
     struct str name, tenant, profile, image, workdir, cwd;
     struct request request; /* models stay 0: see gpu_type; cpu and mem 0: not said */
@@ -60,6 +66,9 @@ struct spec {
     const struct spec_volume *volume;
     uint32_t n_volumes;
     int64_t max_time_ms; /* 0: no limit */
+    int64_t begin_ms;    /* it does not start before; 0: at once */
+    const struct spec_after *after;
+    uint32_t n_after;
     enum freeze_mode freeze;
     int freeze_signal; /* signal number */
     int64_t grace_ms;  /* between asking a job to end and ending it */

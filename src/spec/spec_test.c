@@ -47,7 +47,8 @@ static void what_is_written_reads_the_same(void)
         "{\"name\":\"n\",\"command\":[\"a\",\"\"],\"workdir\":\"/w\",\"cwd\":\"/"
         "c\",\"env\":{\"K\":\"v\"},"
         "\"volumes\":[{\"from\":\"/a\",\"to\":\"/b\",\"ro\":true}],\"replicas\":2,"
-        "\"max_time\":\"1h30m\",\"priority\":\"low\",\"retries\":1,\"requeue\":true,"
+        "\"max_time\":\"1h30m\",\"begin\":\"2026-03-01T12:30:00Z\",\"after\":[\"any:7\"],"
+        "\"priority\":\"low\",\"retries\":1,\"requeue\":true,"
         "\"array\":\"0-3:1\",\"network\":\"none\",\"held\":true,\"stdin\":true,"
         "\"resources\":{\"gpus\":1,\"gpu_type\":\"V100\",\"cpus\":0.500,\"mem\":\"3Mi\"},"
         "\"placement\":{\"scope\":\"switch\",\"layout\":\"spread\",\"linked\":true},"
@@ -67,6 +68,28 @@ static void what_is_written_reads_the_same(void)
         spec_write(&s, &w2, NULL);
         CHECK_STR(twice.p, once.p);
     }
+}
+
+static void a_start_is_a_time_and_other_jobs(void)
+{
+    AUTO(arena_free) struct arena a = { 0 };
+    AUTO(buf_free) struct buf out = BUF(4096);
+    struct json_out w = { .b = &out };
+    struct spec s;
+    struct err e;
+    CHECK(read_text("{\"command\":[\"x\"],\"begin\":\"2026-03-01T13:30:00+01:00\","
+                    "\"after\":[7,\"8\",\"any:9\",\"bad:10\",\"ok:11\"]}",
+                    &a, &s, NULL, &e) == 0);
+    CHECK(s.begin_ms == INT64_C(1772368200000) && s.n_after == 5);
+    CHECK(s.after[0].job == 7 && s.after[0].when == AFTER_OK && s.after[1].job == 8);
+    CHECK(s.after[2].when == AFTER_ANY && s.after[3].when == AFTER_BAD);
+    spec_write(&s, &w, NULL);
+    CHECK_STR(out.p, "{\"command\":[\"x\"],\"begin\":\"2026-03-01T12:30:00Z\","
+                     "\"after\":[\"ok:7\",\"ok:8\",\"any:9\",\"bad:10\",\"ok:11\"]}");
+    CHECK(read_text("{\"command\":[\"x\"],\"begin\":1772368200007,\"after\":\"bad:3\"}", &a, &s,
+                    NULL, &e) == 0);
+    CHECK(s.begin_ms == INT64_C(1772368200007) && s.n_after == 1 && s.after[0].job == 3);
+    CHECK(read_text("{\"command\":[\"x\"],\"after\":[]}", &a, &s, NULL, &e) == 0 && !s.n_after);
 }
 
 static void bad_fields_are_named(void)
@@ -110,6 +133,15 @@ static void bad_fields_are_named(void)
         { "{\"command\":[\"x\"],\"array\":\"9-1\"}", "array", "9-1" },
         { "{\"command\":[\"x\"],\"array\":\"0-100000\"}", "array", "100001" },
         { "{\"command\":[\"x\"],\"name\":\"a\\nb\"}", "name", "control" },
+        { "{\"command\":[\"x\"],\"begin\":\"tomorrow\"}", "begin", "'tomorrow' is not a time" },
+        { "{\"command\":[\"x\"],\"begin\":\"2026-03-01T12:30:00\"}", "begin", "with its zone" },
+        { "{\"command\":[\"x\"],\"begin\":1772368200}", "begin", "in milliseconds" },
+        { "{\"command\":[\"x\"],\"begin\":true}", "begin", "must be" },
+        { "{\"command\":[\"x\"],\"after\":[\"late:7\"]}", "after", "'late' is not a way to end" },
+        { "{\"command\":[\"x\"],\"after\":[\"never:7\"]}", "after", "'never'" },
+        { "{\"command\":[\"x\"],\"after\":[\"7_3\"]}", "after", "7_3" },
+        { "{\"command\":[\"x\"],\"after\":[0]}", "after", "no job 0" },
+        { "{\"command\":[\"x\"],\"after\":{}}", "after", "must be" },
         { "[]", NULL, "object" },
     };
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
@@ -148,6 +180,7 @@ static void schema_and_reference_list_every_field(void)
 static const struct test tests[] = {
     { "a whole spec is read", a_whole_spec_is_read },
     { "what is written reads the same", what_is_written_reads_the_same },
+    { "a start is a time and other jobs", a_start_is_a_time_and_other_jobs },
     { "a bad field is named, and nothing is changed", bad_fields_are_named },
     { "schema and reference list every field", schema_and_reference_list_every_field },
 };

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/parse.h"
+#include "spec/start.h"
 
 #define MIB (UINT64_C(1) << 20)
 #define MEM_MIB_MAX (64u << 20) /* 64 TiB */
@@ -462,6 +463,8 @@ int value_read(const struct spec_field *f, const struct json *v, struct arena *a
     case VALUE_CPUS: return read_cpus(v, at, e);
     case VALUE_SIZE: return read_size_mib(v, at, e);
     case VALUE_DURATION: return read_duration(v, at, e);
+    case VALUE_TIME: return start_read_time(v, at, e);
+    case VALUE_AFTER: return start_read_after(v, f->max, a, into, e);
     case VALUE_BOOL: return json_as_bool(v, at, e);
     case VALUE_PRIORITY:
     case VALUE_SCOPE:
@@ -571,6 +574,8 @@ void value_write(const struct spec_field *f, const struct spec *s, const struct 
         if (*(const int64_t *)at != *(const int64_t *)usual)
             write_duration(f->key, *(const int64_t *)at, w);
         return;
+    case VALUE_TIME: start_write_time(f->key, *(const int64_t *)at, w); return;
+    case VALUE_AFTER: start_write_after(f->key, s, w); return;
     case VALUE_BOOL:
         if (*(const bool *)at)
             json_put_bool(w, f->key, true);

@@ -12,6 +12,10 @@
 #define FRACTION "(\\\\.[0-9]{1,3})?"
 #define CLOCK ":[0-5]?[0-9](:[0-5]?[0-9])?"
 
+#define AFTER_ONE                                                                                  \
+    "{\"anyOf\":[{\"type\":\"integer\",\"minimum\":1,\"maximum\":9007199254740991},"               \
+    "{\"type\":\"string\",\"pattern\":\"^((ok|any|bad):)?[1-9][0-9]{0,14}$\"}]}"
+
 /* id, JSON schema of the value; %max is the field's.  A pattern gives the ways to write it
  * that are also in range, as far as a pattern can count. */
 #define VALUE_KINDS(X)                                                                             \
@@ -34,6 +38,13 @@
       "{\"type\":\"string\",\"minLength\":1,\"pattern\":\"^([0-9]{1,8}|"                           \
       "([0-9]{1,2}w)?([0-9]{1,3}d)?([0-9]{1,4}h)?([0-9]{1,5}m)?([0-9]{1,7}s)?"                     \
       "([0-9]{1,9}ms)?|[0-9]{1,3}" CLOCK "|[0-9]{1,3}-([01]?[0-9]|2[0-3])" CLOCK ")$\"}]}")        \
+    X(TIME,                                                                                        \
+      "{\"anyOf\":[{\"type\":\"integer\",\"minimum\":100000000000,\"maximum\":253402300799999},"   \
+      "{\"type\":\"string\",\"pattern\":\"^(197[1-9]|19[89][0-9]|[2-8][0-9]{3})-"                  \
+      "(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])[Tt ]([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"        \
+      "(\\\\.[0-9]{1,9})?([Zz]|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$\"}]}")                          \
+    X(AFTER, "{\"anyOf\":[" AFTER_ONE ",{\"type\":\"array\",\"maxItems\":%max,"                    \
+             "\"items\":" AFTER_ONE "}]}")                                                         \
     X(BOOL, "{\"type\":\"boolean\"}")                                                              \
     X(PRIORITY, "")                                                                                \
     X(SCOPE, "")                                                                                   \

@@ -1,6 +1,5 @@
 #include "sys/clock.h"
 
-#include <stdio.h>
 #include <time.h>
 
 static int64_t wall_now_ms(void *self)
@@ -36,17 +35,4 @@ int64_t clock_mono_ns(void)
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
-const char *clock_format(int64_t now_ms, char out[static 32])
-{
-    int64_t ms = now_ms % 1000;
-    ms += ms < 0 ? 1000 : 0;
-    time_t seconds = (time_t)((now_ms - ms) / 1000);
-    struct tm tm;
-    if (!gmtime_r(&seconds, &tm))
-        tm = (struct tm){ .tm_year = 70, .tm_mday = 1 };
-    size_t n = strftime(out, 32, "%Y-%m-%dT%H:%M:%S", &tm);
-    snprintf(out + n, 32 - n, ".%03uZ", (unsigned)ms % 1000);
-    return out;
 }

@@ -18,7 +18,4 @@ struct clock clock_manual(int64_t *now_ms); /* shows whatever *now_ms holds */
 int64_t clock_now_ms(const struct clock *c);
 int64_t clock_mono_ns(void);
 
-/* "2026-03-01T12:30:00.250Z", RFC 3339 in UTC. */
-const char *clock_format(int64_t now_ms, char out[static 32]);
-
 #endif

@@ -2,6 +2,7 @@
 
 #include <stdarg.h>
 
+#include "base/date.h"
 #include "base/json.h"
 
 #define LINE_MAX_BYTES 16384u
@@ -208,10 +209,10 @@ static bool put_fields(struct json_out *w, enum log_form form, const char *fmt, 
 static void write_event(struct log *l, enum log_level level, const char *name, const char *fmt,
                         struct args *args)
 {
-    char time[32];
+    char text[32];
+    const char *time = date_stamp(clock_now_ms(&l->clock), text);
     AUTO(buf_free) struct buf line = BUF(LINE_MAX_BYTES);
     struct json_out w = { .b = &line };
-    clock_format(clock_now_ms(&l->clock), time);
     if (l->form == LOG_JSON)
         buf_printf(&line, "{\"time\":\"%s\",\"level\":\"%s\",\"event\":\"%s\"", time,
                    level_names[level], name);

@@ -2,6 +2,8 @@
 
 #include <stdio.h>
 
+#include "base/date.h"
+
 #define STAMP_BYTES 27u /* 2026-03-01T12:30:00.250123Z */
 #define US_PER_S INT64_C(1000000)
 #define S_PER_DAY INT64_C(86400)
@@ -17,26 +19,6 @@ const char *joblog_stream_name(enum joblog_stream s)
     return streams[s];
 }
 
-/* Days since 1970 of a day in the Gregorian calendar.  Years are counted from March, so that the
- * leap day is a year's last, in eras of 400 years. */
-static int64_t days_of(int64_t year, int64_t month, int64_t day)
-{
-    int64_t y = month <= 2 ? year - 1 : year;
-    int64_t of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
-    return y * 365 + y / 4 - y / 100 + y / 400 + of_year - 719468;
-}
-
-static void date_of(int64_t days, int64_t *year, int64_t *month, int64_t *day)
-{
-    int64_t z = days + 719468, era = z / 146097, d = z % 146097;
-    int64_t y = (d - d / 1460 + d / 36524 - d / 146096) / 365;
-    int64_t of_year = d - (365 * y + y / 4 - y / 100);
-    int64_t m = (5 * of_year + 2) / 153;
-    *day = of_year - (153 * m + 2) / 5 + 1;
-    *month = m < 10 ? m + 3 : m - 9;
-    *year = y + era * 400 + (*month <= 2);
-}
-
 /* Decimal digits with zeros in front. */
 static void put_digits(char *to, size_t n, int64_t v)
 {
@@ -47,12 +29,12 @@ static void put_digits(char *to, size_t n, int64_t v)
 static void put_stamp(char to[static STAMP_BYTES], int64_t t_us)
 {
     int64_t t = t_us < 0 ? 0 : MIN(t_us, STAMP_MAX_US);
-    int64_t s = t / US_PER_S, in_day = s % S_PER_DAY, year, month, day;
-    date_of(s / S_PER_DAY, &year, &month, &day);
+    int64_t s = t / US_PER_S, in_day = s % S_PER_DAY;
+    struct date d = date_of_days(s / S_PER_DAY);
     memcpy(to, "0000-00-00T00:00:00.000000Z", STAMP_BYTES); /* NOLINT: no NUL is wanted */
-    put_digits(to, 4, year);
-    put_digits(to + 5, 2, month);
-    put_digits(to + 8, 2, day);
+    put_digits(to, 4, d.year);
+    put_digits(to + 5, 2, d.month);
+    put_digits(to + 8, 2, d.day);
     put_digits(to + 11, 2, in_day / 3600);
     put_digits(to + 14, 2, in_day / 60 % 60);
     put_digits(to + 17, 2, in_day % 60);
@@ -90,7 +72,8 @@ static bool get_stamp(const char p[static STAMP_BYTES], int64_t *out_us)
         if (v[i] < w->min || v[i] > w->max || p[w->at + w->n] != w->then)
             return false;
     }
-    int64_t s = days_of(v[0], v[1], v[2]) * S_PER_DAY + v[3] * 3600 + v[4] * 60 + v[5];
+    struct date d = { (int32_t)v[0], (uint8_t)v[1], (uint8_t)v[2] };
+    int64_t s = date_days(d) * S_PER_DAY + v[3] * 3600 + v[4] * 60 + v[5];
     *out_us = s * US_PER_S + v[6];
     return true;
 }

@@ -1,5 +1,6 @@
-/* Every parser of parse.h on the same text: what it takes must lie in its range and, where there is
+/* Every parser of parse.h and date.h on the same text: what it takes must lie in its range and, where there is
  * a printer, must survive being printed and read again. */
+#include "base/date.h"
 #include "base/parse.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -45,6 +46,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (parse_size_bytes(s, &bytes, &e) == 0) {
         must(parse_size_bytes(str_of(format_size(bytes, text)), &bytes_again, &e) == 0);
         must(bytes == bytes_again);
+    }
+    if (date_parse(s, &ms, &e) == 0) {
+        must(ms >= 0 && date_parse(str_of(date_format(ms, text)), &ms_again, &e) == 0);
+        must(ms == ms_again);
     }
     return 0;
 }

@@ -16,6 +16,10 @@ static void try_values(const char *word)
         abort();
     if (slurm_gpus(s, &type, &v, &e) == 0 && v > 4096)
         abort();
+    AUTO(arena_free) struct arena a = { 0 };
+    struct opt_list after;
+    if (slurm_dependency(word, &a, &after, &e) == 0 && after.n > strlen(word))
+        abort();
     slurm_file_expression(word, &name);
     if (name.n < 2 || name.p[0] != '\'' || name.p[name.n - 1] != '\'')
         abort();
@@ -25,9 +29,13 @@ static void try_spec(struct str script, const char *word)
 {
     static const char *const env[] = { "A=1", NULL };
     AUTO(buf_free) struct buf spec = BUF(4u << 20), notes = BUF(1u << 16);
-    struct slurm_job j = {
-        .name = word, .gres = word, .time = word, .array = word, .output = word, .chdir = "/"
-    };
+    struct slurm_job j = { .name = word,
+                           .gres = word,
+                           .time = word,
+                           .array = word,
+                           .output = word,
+                           .begin = word,
+                           .chdir = "/" };
     struct slurm_program p = { .script = script };
     struct err e = { 0 };
     if (slurm_spec(&j, &p, env, &spec, &notes, &e) < 0) {

@@ -121,6 +121,8 @@ void controlling_settle(struct controlling *t)
     for (int i = 0; quiet < 2; i++) {
         CHECK(i < ROUNDS_MAX);
         uint64_t before = t->c ? control_stats(t->c).commits : 0;
+        if (t->c)
+            control_look_at_clock(t->c); /* our time is not the timer's */
         controlling_round(t);
         CHECK(store_flush(t->s.store, STORING_WAIT_MS, &e) == 0);
         bool due = due_now(t);
@@ -130,15 +132,27 @@ void controlling_settle(struct controlling *t)
     }
 }
 
+/* What comes next: of the engine, or a job's time to begin. */
+static bool next_event(const struct controlling *t, int64_t *out_ms)
+{
+    int64_t wake_ms = t->c ? core_wake_ms(control_core(t->c)) : INT64_MAX, at = INT64_MAX;
+    bool engine = engine_sim_next(&t->sim, &at);
+    wake_ms = wake_ms > t->now_ms ? wake_ms : INT64_MAX; /* else it waits for the engine */
+    *out_ms = MIN(engine ? at : INT64_MAX, wake_ms);
+    return *out_ms != INT64_MAX;
+}
+
 void controlling_wait(struct controlling *t, int64_t ms)
 {
     int64_t until = t->now_ms + ms, at;
     controlling_settle(t);
-    while (engine_sim_next(&t->sim, &at) && at <= until) {
+    while (next_event(t, &at) && at <= until) {
         t->now_ms = MAX(t->now_ms, at);
+        engine_sim_step(&t->sim, t->now_ms); /* what starts now starts at this time */
         controlling_settle(t);
     }
     t->now_ms = until;
+    engine_sim_step(&t->sim, t->now_ms);
     controlling_settle(t);
 }
 
@@ -158,6 +172,7 @@ uint64_t controlling_submit_as(struct controlling *t, const char *user, const ch
             test_fail(__FILE__, __LINE__, "%s: %s", json, e.msg);
     struct control_submit s = { .user = str_of(user),
                                 .tenant = STR("vision"),
+                                .sees = &storing_all,
                                 .uid = 1000,
                                 .spec = spec,
                                 .n = n,
@@ -223,6 +238,7 @@ static bool same_jobs(struct core *a, struct core *b, uint64_t last)
         struct job_view x = { 0 }, y = { 0 };
         bool in_a = core_job(a, (job_id){ id }, &x), in_b = core_job(b, (job_id){ id }, &y);
         if (in_a != in_b || x.state != y.state || x.n != y.n || x.submit_ms != y.submit_ms ||
+            x.since_ms != y.since_ms || x.begin_ms != y.begin_ms || x.afters != y.afters ||
             (x.n && memcmp(x.slots, y.slots, x.n * sizeof *x.slots) != 0))
             return false;
     }

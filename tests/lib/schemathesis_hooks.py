@@ -29,6 +29,11 @@ def known_names(spec):
         spec["resources"].pop("gpu_type", None)
 
 
+def jobs_there_are(spec):
+    """Which jobs one may start after, the store says and not the schema."""
+    spec.pop("after", None)
+
+
 def rising_arrays(spec):
     """That a range goes up is beyond a pattern; that it stays small is for this test's time."""
     found = ARRAY.match(spec.get("array") or "")
@@ -57,7 +62,7 @@ def one_terminal(spec):
         spec["replicas"] = 1
 
 
-RULES = (total_bytes, known_names, rising_arrays, one_way_to_ask_for_gpus, fits_the_site, one_terminal)
+RULES = (total_bytes, known_names, jobs_there_are, rising_arrays, one_way_to_ask_for_gpus, fits_the_site, one_terminal)
 
 
 @schemathesis.hook

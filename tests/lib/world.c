@@ -81,6 +81,25 @@ size_t world_build(struct world *w, struct event *out, size_t max)
     return n;
 }
 
+/* Begins later, or starts after others: some that have ended, which the core refuses. */
+static void put_later(struct world *w, struct event_submit *s)
+{
+    if (rng_below(&w->rng, 8) == 0)
+        s->begin_ms = w->now_ms + rng_below(&w->rng, 7200000);
+    if (w->lives == 0 || rng_below(&w->rng, 5))
+        return;
+    uint32_t n = rng_between(&w->rng, 1, 3);
+    struct after *a = arena_array(&w->arena, struct after, n);
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t back = rng_below(&w->rng, (uint32_t)MIN(w->lives, (size_t)12));
+        a[i].first.v = w->live[w->lives - 1 - back];
+        a[i].n = rng_below(&w->rng, 2) ? 1 : rng_between(&w->rng, 1, 4);
+        a[i].when = (uint8_t)rng_below(&w->rng, AFTER_NEVER);
+    }
+    s->after = a;
+    s->afters = n;
+}
+
 struct event world_submit(struct world *w)
 {
     struct event ev = { .t_ms = w->now_ms, .kind = EVENT_SUBMIT };
@@ -108,6 +127,7 @@ struct event world_submit(struct world *w)
         .priority = (enum priority)rng_below(&w->rng, PRIO_COUNT),
         .held = w->faults && rng_below(&w->rng, 10) == 0,
     };
+    put_later(w, &ev.submit);
     return ev;
 }
 
@@ -144,4 +164,14 @@ void world_accepted(struct world *w, const struct event *ev)
     w->last_job = ev->submit.id.v;
     vec_grow(w->live, w->lives, w->live_cap);
     w->live[w->lives++] = w->last_job;
+}
+
+bool world_never(const struct world *w, const struct core *c, struct event *out)
+{
+    struct never n;
+    if (!core_never(c, &n))
+        return false;
+    *out = (struct event){ .t_ms = w->now_ms, .kind = EVENT_JOB };
+    out->job = (struct event_job){ n.job, JOB_EV_CANCEL };
+    return true;
 }

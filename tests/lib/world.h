@@ -34,4 +34,7 @@ struct event world_submit(struct world *w);
 /* After the event was accepted by the core, or the plan was made. */
 void world_accepted(struct world *w, const struct event *ev);
 
+/* Ends a job that can never start, as whoever drives the core has to; false: there is none. */
+bool world_never(const struct world *w, const struct core *c, struct event *out);
+
 #endif

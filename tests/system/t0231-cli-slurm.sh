@@ -42,7 +42,7 @@ test_expect 'errors can have a file of their own' '
 
 test_expect 'what means nothing here is said, what matters is refused' '
     sbatch -p gpu job.sh 2>err && grep "^sbatch: --partition is ignored" err &&
-    exits_with 2 sbatch -d afterok:1 job.sh 2>err && grep "dependency is not supported" err &&
+    exits_with 2 sbatch -d singleton job.sh 2>err && grep "dependency: .singleton. is not supported" err &&
     exits_with 2 sbatch --frobnicate job.sh 2>err && grep "lists what is supported" err &&
     printf "#!/bin/sh\n\n#SBATCH --frob=1\n" >bad.sh && exits_with 2 sbatch bad.sh 2>err && grep "^sbatch: bad.sh:3: unknown option" err &&
     echo "echo hi" >plain.sh && exits_with 2 sbatch plain.sh 2>err && grep "does not look like a batch script" err'
