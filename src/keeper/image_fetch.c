@@ -298,7 +298,7 @@ static const char *const passed_on[] = { "HTTP_PROXY",  "HTTPS_PROXY", "NO_PROXY
 
 static int run_step(struct image_fetch *f, struct err *e)
 {
-    const char *argv[26], *env[ARRAY_LEN(passed_on) + 4];
+    const char *argv[24], *env[ARRAY_LEN(passed_on) + 4];
     size_t n = 0;
     env[n++] = "PATH=/usr/sbin:/usr/bin:/sbin:/bin";
     env[n++] = arena_printf(&f->arena, "HOME=%s/tmp", f->tools->disk->dir);
@@ -309,17 +309,15 @@ static int run_step(struct image_fetch *f, struct err *e)
             env[n++] = arena_printf(&f->arena, "%s=%s", passed_on[i], v);
     }
     env[n] = NULL;
-    /* It goes with us: one that wrote on would meet what the next keeper does here. */
-    size_t lead = 0;
-    argv[lead++] = "setpriv";
-    argv[lead++] = "--pdeathsig=KILL";
-    f->step->build(f, argv + lead);
+    f->step->build(f, argv);
     f->written = 0;
     int64_t left_ms = f->began_ms + (int64_t)f->tools->timeout_ms - mono_ms();
+    /* One that wrote on without us would meet what the next keeper does here. */
     struct tool_spec spec = { .argv = argv,
                               .env = env,
                               .in_fd = f->source >= 0 ? f->source : PROCESS_NO_FD,
-                              .timeout_ms = (uint64_t)MAX(left_ms, (int64_t)1) };
+                              .timeout_ms = (uint64_t)MAX(left_ms, (int64_t)1),
+                              .ends_with_us = true };
     f->tool = tool_run(f->tools->loop, &spec, on_step_end, f, e);
     if (!f->tool)
         return -1;

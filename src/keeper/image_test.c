@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/mount.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/sysmacros.h>
@@ -362,6 +362,37 @@ static bool has_part(const struct world *w)
     return found;
 }
 
+/* As a power cut would, in the middle of a step. */
+static void die_unpacking(void *ctx, struct str text, uint64_t done, uint64_t total)
+{
+    (void)ctx, (void)done, (void)total;
+    if (str_is(text, "unpacking"))
+        raise(SIGKILL);
+}
+
+static void die_done(void *ctx, const struct image *img, const struct err *e)
+{
+    (void)ctx, (void)img, (void)e;
+    _exit(1); /* it was to be killed before */
+}
+
+static void fetch_and_die(const struct world *w, bool unpacking)
+{
+    struct world d = { .loop = loop_new() };
+    struct err e;
+    char ref[200];
+    memcpy(d.images, w->images, sizeof d.images);
+    snprintf(ref, sizeof ref, "oci:%s/src:v1", w->dir);
+    d.s = open_store(&d, &(struct image_config){ 0 }, &e);
+    if (!d.s)
+        _exit(2);
+    image_rootfs(d.s, str_of(ref), &nobody, die_unpacking, die_done, NULL);
+    if (!unpacking)
+        raise(SIGKILL);
+    loop_run(d.loop);
+    _exit(3);
+}
+
 /* The driver is killed as soon as it has begun, and as soon as it unpacks. */
 static void a_killed_keeper_leaves_no_half_image(void)
 {
@@ -369,24 +400,19 @@ static void a_killed_keeper_leaves_no_half_image(void)
     struct err e;
     world_open(&w, NULL);
     for (int unpacking = 0; unpacking < 2; unpacking++) {
+        int status;
         pid_t child = fork();
-        if (child == 0) {
-            prctl(PR_SET_PDEATHSIG, SIGKILL);
-            struct world d = w;
-            d.loop = loop_new();
-            d.s = open_store(&d, &(struct image_config){ 0 }, &e);
-            (void)get(&d, "oci:", "/src:v1", &nobody);
-            pause();
-        }
-        while (unpacking ? !has_part(&w) && entries(&w, "rootfs") == 0 : entries(&w, "layout") == 0)
-            sched_yield();
-        kill(child, SIGKILL);
-        CHECK(waitpid(child, NULL, 0) == child);
+        if (child == 0)
+            fetch_and_die(&w, unpacking);
+        CHECK(waitpid(child, &status, 0) == child);
+        CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+        CHECK(entries(&w, "layout") == 1 && has_part(&w) == unpacking);
         image_close(w.s);
         w.s = open_store(&w, &(struct image_config){ 0 }, &e);
         CHECK(w.s && !has_part(&w) && entries(&w, "layout") == 0);
     }
     struct got g = get(&w, "oci:", "/src:v1", &nobody);
+    CHECK_STR(g.e.msg, "");
     CHECK(in_rootfs(&g, "bin/tool") && !in_rootfs(&g, "bin/gone"));
     world_close(&w);
 }

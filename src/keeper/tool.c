@@ -79,6 +79,27 @@ static void on_late(void *ctx)
     process_kill(t->child, SIGKILL);
 }
 
+/* A child that asks to be killed with its parent asks too late when that is dead already: so it
+ * looks, afterwards, whose child it is. */
+static int put_watch_in_front(const char *const *argv, char pid[static 16], const char **out,
+                              size_t n_out, struct err *e)
+{
+    const char *const front[] = {
+        "setpriv", "--pdeathsig=KILL", "/bin/sh", "-c", "[ \"$PPID\" = \"$0\" ] && exec \"$@\"", pid
+    };
+    size_t n = 0;
+    snprintf(pid, 16, "%d", getpid());
+    for (; n < ARRAY_LEN(front); n++)
+        out[n] = front[n];
+    for (size_t i = 0; argv[i]; i++) {
+        if (n + 1 == n_out)
+            return err_set(e, ERR_INTERNAL, "too many arguments for '%s'", argv[0]);
+        out[n++] = argv[i];
+    }
+    out[n] = NULL;
+    return 0;
+}
+
 struct tool *tool_run(struct loop *l, const struct tool_spec *spec, tool_done_fn *fn, void *ctx,
                       struct err *e)
 {
@@ -88,7 +109,12 @@ struct tool *tool_run(struct loop *l, const struct tool_spec *spec, tool_done_fn
     t->err_fd = t->out_fd < 0 ? -1 : memory_file(e);
     if (t->err_fd < 0)
         return tool_free(t);
-    struct process_spec p = { .argv = spec->argv,
+    const char *watched[48];
+    char pid[16];
+    if (spec->ends_with_us &&
+        put_watch_in_front(spec->argv, pid, watched, ARRAY_LEN(watched), e) < 0)
+        return tool_free(t);
+    struct process_spec p = { .argv = spec->ends_with_us ? watched : spec->argv,
                               .env = spec->env,
                               .fd = { spec->in_fd, t->out_fd, t->err_fd },
                               .new_group = true };

@@ -21,6 +21,7 @@ struct tool_spec {
     const char *const *env;  /* ends with NULL; NULL: ours */
     int in_fd;               /* its stdin, stays the caller's; PROCESS_NO_FD: /dev/null */
     uint64_t timeout_ms;
+    bool ends_with_us; /* when we die it is killed, even if we die while it starts */
 };
 
 struct tool_result {

@@ -2,6 +2,9 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "sys/file.h"
@@ -91,6 +94,57 @@ static void a_stopped_one_is_silent(void)
     CHECK(!tool_run(l, &spec, on_done, &s, &e) && strstr(e.msg, "no-such-program"));
 }
 
+/* Runs a tool that would stay, and dies: at once, or when the tool has begun. */
+static void run_and_die(bool begun)
+{
+    struct loop *l = loop_new();
+    const char *argv[] = { "sh", "-c", "echo begun; exec sleep 60", NULL };
+    struct tool_spec spec = {
+        .argv = argv, .in_fd = PROCESS_NO_FD, .timeout_ms = 600000, .ends_with_us = true
+    };
+    struct seen s = { .loop = l };
+    struct err e;
+    struct tool *t = tool_run(l, &spec, on_done, &s, &e);
+    char path[64], first[8];
+    if (!t)
+        _exit(1);
+    snprintf(path, sizeof path, "/proc/%d/fd/1", tool_pid(t));
+    for (int i = 0; begun && i < 2000; i++) {
+        AUTO(file_close_p) int fd = open(path, O_RDONLY | O_CLOEXEC);
+        if (fd >= 0 && read(fd, first, 5) == 5 && memcmp(first, "begun", 5) == 0)
+            break;
+        usleep(10000);
+    }
+    raise(SIGKILL);
+}
+
+/* Orphans become this process's children, so it sees when the last of them is gone. */
+static void die_and_await_orphans(bool begun)
+{
+    int status;
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    alarm(20);
+    pid_t driver = fork();
+    if (driver == 0)
+        run_and_die(begun);
+    bool killed = waitpid(driver, &status, 0) == driver && WIFSIGNALED(status);
+    while (wait(NULL) > 0)
+        continue;
+    _exit(killed ? 0 : 1);
+}
+
+static void a_tool_ends_with_us_also_while_it_starts(void)
+{
+    for (int i = 0; i <= 20; i++) { /* while it starts is a matter of luck, so more than once */
+        int status;
+        pid_t child = fork();
+        if (child == 0)
+            die_and_await_orphans(i == 20);
+        CHECK(waitpid(child, &status, 0) == child);
+        CHECK_AT(i, WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+}
+
 static void programs_are_found_or_their_package_is_named(void)
 {
     char path[TOOL_PATH_MAX] = "as before";
@@ -110,6 +164,7 @@ static const struct test tests[] = {
     { "what a tool writes is bounded", it_cannot_fill_the_machine },
     { "one that takes too long is killed", one_that_takes_too_long_is_killed },
     { "a stopped one is silent", a_stopped_one_is_silent },
+    { "a tool ends with us, also while it starts", a_tool_ends_with_us_also_while_it_starts },
     { "programs are found, or their package is named",
       programs_are_found_or_their_package_is_named },
 };

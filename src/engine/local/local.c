@@ -31,11 +31,10 @@ struct local {
     bool caps[ENGINE_CAP_COUNT];
     enum keeper_mode mode;
     bool said_hello;
+    bool away; /* was told, and nothing else since */
     char *gpu_uuid[GPUS_PER_NODE_MAX];
     uint32_t gpus;
 };
-
-static void connect_soon(struct local *l);
 
 static void on_keeper_exit(void *ctx, const struct process_exit *how)
 {
@@ -62,10 +61,14 @@ static void start_keeper(struct local *l)
         log_event(l->config.log, LOG_ERROR_, "keeper.start", "why=%s", e.msg);
 }
 
+/* A keeper that dies closes its connections before the socket it listens on: the next connection may
+ * end there too, without an answer.  That is no news. */
 static void drop(struct local *l, const char *why)
 {
     struct engine_event away = { .kind = ENGINE_AWAY };
-    log_event(l->config.log, LOG_WARN_, "keeper.away", "why=%s", why);
+    bool still = l->away;
+    if (!still)
+        log_event(l->config.log, LOG_WARN_, "keeper.away", "why=%s", why);
     l->watch = loop_unwatch(l->watch);
     file_close_p(&l->fd);
     l->fd = -1;
@@ -73,8 +76,10 @@ static void drop(struct local *l, const char *why)
     buf_truncate(&l->in, 0);
     buf_truncate(&l->out, 0);
     l->sent = 0;
-    l->config.sink(l->config.ctx, &away);
-    connect_soon(l);
+    l->away = true;
+    if (!still)
+        l->config.sink(l->config.ctx, &away);
+    loop_timer_set(l->retry, still ? RETRY_MS : 0, 0);
 }
 
 /* ---- in ---- */
@@ -109,6 +114,7 @@ static void on_line(struct local *l, struct str line)
     }
     if (an.kind == KEEPER_EV_NODE)
         remember_gpus(l, &an.event);
+    l->away = false;
     l->config.sink(l->config.ctx, &an.event);
 }
 

@@ -253,7 +253,7 @@ static void fake_begin(struct fake *f)
     f->fd = -1;
     f->t.timer = loop_timer(f->t.loop, on_time, f->t.loop);
     snprintf(at.sun_path, sizeof at.sun_path, "%s", f->t.socket);
-    f->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    f->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     CHECK(f->listener >= 0 && bind(f->listener, (struct sockaddr *)&at, sizeof at) == 0);
     CHECK(listen(f->listener, 4) == 0);
     open_local(&f->t, NULL);
@@ -267,15 +267,23 @@ static void fake_end(struct fake *f)
     remove_folders(&f->t);
 }
 
-/* It connects within some turns of the loop, and asks first. */
+/* It comes by itself, within 20 s. */
+static void fake_await(struct fake *f)
+{
+    for (int i = 0; f->fd < 0 && i < 2000; i++) {
+        advance(&f->t, 10);
+        f->fd = accept4(f->listener, NULL, NULL, SOCK_CLOEXEC);
+    }
+    CHECK(f->fd >= 0);
+}
+
+/* It asks first. */
 static void fake_accept(struct fake *f)
 {
     char line[64] = "";
     struct err e;
     CHECK(f->t.c.engine.ops->sync(f->t.c.engine.self, &e) == 0);
-    advance(&f->t, 30);
-    f->fd = accept(f->listener, NULL, NULL);
-    CHECK(f->fd >= 0);
+    fake_await(f);
     ssize_t n = read(f->fd, line, sizeof line - 1);
     CHECK(n > 0);
     CHECK_STR(line, "{\"do\":\"sync\"}\n");
@@ -285,6 +293,13 @@ static void fake_say(struct fake *f, const char *text)
 {
     CHECK(write(f->fd, text, strlen(text)) == (ssize_t)strlen(text));
     advance(&f->t, 20);
+}
+
+static void fake_hang_up(struct fake *f)
+{
+    file_close_p(&f->fd);
+    f->fd = -1;
+    advance(&f->t, 30);
 }
 
 static void lines_may_come_in_pieces_and_bad_ones_are_passed_over(void)
@@ -313,17 +328,31 @@ static void a_keeper_that_goes_is_away_and_is_asked_again_when_it_is_back(void)
     fake_begin(&f);
     fake_accept(&f);
     fake_say(&f, "{\"ev\":\"ready\"}\n");
-    file_close_p(&f.fd);
-    f.fd = -1;
-    advance(&f.t, 30);
+    fake_hang_up(&f);
     CHECK_INT(count_kind(&f.t, ENGINE_AWAY), 1);
     /* It connected again by itself; verbs work. */
-    f.fd = accept(f.listener, NULL, NULL);
-    CHECK(f.fd >= 0);
+    fake_await(&f);
     CHECK(f.t.c.engine.ops->forget(f.t.c.engine.self, (struct task_id){ 1, 2, 3 }, &e) == 0);
     char text[128] = "";
     CHECK(read(f.fd, text, sizeof text - 1) > 0);
     CHECK_STR(text, "{\"do\":\"sync\"}\n{\"do\":\"forget\",\"task\":\"1.2.3\"}\n");
+    fake_end(&f);
+}
+
+static void a_keeper_is_away_once_until_it_tells_something(void)
+{
+    struct fake f;
+    fake_begin(&f);
+    fake_accept(&f);
+    fake_say(&f, "{\"ev\":\"ready\"}\n");
+    for (int i = 0; i < 3; i++) { /* the socket of one that is dying takes connections too */
+        fake_hang_up(&f);
+        fake_await(&f);
+    }
+    CHECK_INT(count_kind(&f.t, ENGINE_AWAY), 1);
+    fake_say(&f, "{\"ev\":\"started\",\"task\":\"7.1.0\",\"t_ms\":5}\n");
+    fake_hang_up(&f);
+    CHECK_INT(count_kind(&f.t, ENGINE_AWAY), 2);
     fake_end(&f);
 }
 
@@ -423,6 +452,8 @@ static const struct test tests[] = {
       lines_may_come_in_pieces_and_bad_ones_are_passed_over },
     { "a keeper that goes is away, and is asked again when it is back",
       a_keeper_that_goes_is_away_and_is_asked_again_when_it_is_back },
+    { "a keeper is away once, until it tells something",
+      a_keeper_is_away_once_until_it_tells_something },
     { "without a keeper verbs succeed and nothing happens",
       without_a_keeper_verbs_succeed_and_nothing_happens },
     { "a line without end ends the connection", a_line_without_end_ends_the_connection },
