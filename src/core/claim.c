@@ -1,10 +1,13 @@
-/* Claims: room kept free for a job that has waited too long, so that small jobs which always fit
- * somewhere cannot starve a large one, nor take the share of a tenant with large ones.  The
- * tenant that is next by its share goes first, with its oldest such job.  Only as much of a node
- * is kept as the job needs, for one job a node; what runs on it runs on. */
+/* Claims: the jobs that are next have room reserved, with the time at which they will start there, so
+ * that small jobs which always fit somewhere cannot starve a large one, nor take the share of a
+ * tenant with large ones.  The tenant that is next by its share goes first, with its oldest such
+ * job.  Only as much of a node is kept as the job needs, for one job a node; what runs on it runs
+ * on.  Others use the kept room if that delays nobody: they end before, or are frozen then. */
 #include "core/state.h"
 
 #define CHECK_EVERY_MS (60 * INT64_C(1000))
+#define EXPECTED 0.5 /* of the cases: when what runs is expected to end */
+#define SURELY 0.9   /* the same: when a job that borrows kept room is surely gone */
 #define FAILS_MAX 16 /* jobs looked at in one check whose machines are down or kept already */
 
 static void release(struct core *c, struct claim *cl)
@@ -37,6 +40,11 @@ static bool is_owed(const struct core *c, uint32_t leaf)
         if (!share_is_owed(&c->shares, i))
             return false;
     return true;
+}
+
+bool core_is_overdue(const struct core *c, const struct job *j, int64_t now_ms)
+{
+    return now_ms - j->wait_ms >= c->policy.claim_after_ms && is_owed(c, j->leaf);
 }
 
 /* Waits for room, and has waited too long.  Asked of the state as it is, not of what the last try
@@ -98,6 +106,7 @@ static uint32_t next_overdue(struct core *c, const uint8_t *tried, int64_t now_m
 
 struct offer {
     uint32_t node, k, busy; /* replicas on the idle node; GPU thousandths in use now */
+    int64_t ready_ms;       /* when it will have room for them */
 };
 
 static int few_nodes_first(const void *pa, const void *pb)
@@ -113,9 +122,46 @@ static int few_nodes_first(const void *pa, const void *pb)
 static int soonest_first(const void *pa, const void *pb)
 {
     const struct offer *a = pa, *b = pb;
-    if (a->busy != b->busy)
-        return a->busy < b->busy ? -1 : 1;
+    if (a->ready_ms != b->ready_ms)
+        return a->ready_ms < b->ready_ms ? -1 : 1;
     return few_nodes_first(pa, pb);
+}
+
+struct ending {
+    uint32_t job;
+    int64_t end_ms;
+};
+
+static int by_end(const void *pa, const void *pb)
+{
+    const struct ending *a = pa, *b = pb;
+    if (a->end_ms != b->end_ms)
+        return a->end_ms < b->end_ms ? -1 : 1;
+    return a->job < b->job ? -1 : a->job > b->job;
+}
+
+/* When so many replicas fit on the node, as what runs there is expected to end. */
+static int64_t node_ready_ms(const struct core *c, uint32_t node, const struct request *r,
+                             uint32_t k)
+{
+    const struct node *nd = &c->cluster.node[node];
+    const struct kind *kind = &c->cluster.kind[nd->kind];
+    struct room m = nd->room;
+    int64_t ready_ms = c->now_ms;
+    AUTO(free_p) struct ending *list = xcalloc(nd->jobs + 1, sizeof *list);
+    for (uint32_t i = 0; i < nd->jobs; i++)
+        list[i] =
+            (struct ending){ nd->job[i], core_end_ms(c, &c->queue.job[nd->job[i]], EXPECTED) };
+    qsort(list, nd->jobs, sizeof *list, by_end);
+    for (uint32_t i = 0; i < nd->jobs && room_replicas(kind, &m, r, k) < k; i++) {
+        const struct job *j = &c->queue.job[list[i].job];
+        const struct request *q = &c->shapes.at[j->shape].request;
+        for (uint32_t s = 0; s < j->held->n; s++)
+            if (j->held->slot[s].node == node)
+                room_give(&m, q, j->held->slot[s].gpu_mask, j->held->slot[s].milli);
+        ready_ms = list[i].end_ms;
+    }
+    return ready_ms;
 }
 
 /* What each node could give once it is idle; with `net_switch` only those behind it. */
@@ -137,7 +183,7 @@ static uint32_t gather(const struct core *c, const struct request *r, uint32_t n
             continue;
         for (int g = 0; g < k->gpus; g++)
             busy += GPU_MILLI - nd->room.gpu[g];
-        out[n++] = (struct offer){ i, fits, busy };
+        out[n++] = (struct offer){ i, fits, busy, node_ready_ms(c, i, r, MIN(fits, r->replicas)) };
     }
     return n;
 }
@@ -165,9 +211,35 @@ static uint32_t choose(const struct core *c, const struct request *r, struct off
     return 0;
 }
 
+/* Would it fit if all that can be frozen were gone?  Then taking back gives it room when it is its
+ * turn, and nothing has to stand empty until then. */
+static bool fits_by_freezing(const struct core *c, const struct request *r)
+{
+    const struct cluster *cl = &c->cluster;
+    uint64_t fits = 0;
+    for (uint32_t i = 0; i < cl->nodes && fits < r->replicas && c->policy.take_back; i++) {
+        const struct node *nd = &cl->node[i];
+        struct room m = nd->room;
+        if (nd->state != NODE_UP)
+            continue;
+        for (uint32_t k = 0; k < nd->jobs; k++) {
+            const struct job *v = &c->queue.job[nd->job[k]];
+            for (uint32_t s = 0; s < v->held->n && v->thaw_cost_ms; s++)
+                if (v->held->slot[s].node == i)
+                    room_give(&m, &c->shapes.at[v->shape].request, v->held->slot[s].gpu_mask,
+                              v->held->slot[s].milli);
+        }
+        uint32_t here = room_replicas(&cl->kind[nd->kind], &m, r, r->replicas);
+        fits += r->scope == SCOPE_NODE && here < r->replicas ? 0 : here;
+    }
+    return fits >= r->replicas;
+}
+
 static bool make_one(struct core *c, uint32_t job)
 {
     const struct request *r = &c->shapes.at[c->queue.job[job].shape].request;
+    if (fits_by_freezing(c, r))
+        return false;
     AUTO(free_p) struct offer *o = xcalloc(c->cluster.nodes + 1, sizeof *o);
     uint32_t n = choose(c, r, o);
     if (n == 0)
@@ -178,8 +250,10 @@ static bool make_one(struct core *c, uint32_t job)
     cl->cost_milli = core_next_cost_milli(c, r);
     shares_keep(&c->shares, c->queue.job[job].leaf, cl->cost_milli);
     uint32_t left = r->replicas;
+    cl->start_ms = c->now_ms;
     for (uint32_t i = 0; i < n; i++) {
         uint32_t here = MIN(left, o[i].k);
+        cl->start_ms = MAX(cl->start_ms, o[i].ready_ms);
         cl->node[i] = o[i].node;
         cluster_keep(&c->cluster, o[i].node, job, r, here);
         left -= here;
@@ -202,8 +276,7 @@ void claims_review(struct core *c)
 
 void claims_make(struct core *c, int64_t now_ms)
 {
-    if (c->policy.take_back || now_ms < c->claim_check_ms ||
-        c->claims >= (uint64_t)c->policy.claims_max)
+    if (now_ms < c->claim_check_ms || c->claims >= (uint64_t)c->policy.claims_max)
         return;
     c->claim_check_ms = now_ms + CHECK_EVERY_MS;
     shares_set_levels(&c->shares, now_ms);
@@ -215,4 +288,24 @@ void claims_make(struct core *c, int64_t now_ms)
         tried[group] = 1;
         fails += !make_one(c, c->queue.group[group].first);
     }
+}
+
+/* Is the job gone, or can it be frozen, when the claim's own job starts? */
+static bool may_borrow(const struct core *c, const struct claim *cl, const struct job *j)
+{
+    bool can_freeze = c->policy.take_back && j->thaw_cost_ms && !j->restarts;
+    return can_freeze || core_end_ms(c, j, SURELY) <= cl->start_ms;
+}
+
+bool claims_lend(struct core *c, uint32_t job)
+{
+    const struct job *j = &c->queue.job[job];
+    const struct request *r = &c->shapes.at[j->shape].request;
+    for (uint32_t i = 0; i < c->claims; i++) {
+        const struct claim *cl = &c->claim[i];
+        if (cl->job != job && may_borrow(c, cl, j) &&
+            gang_find_on(&c->cluster, r, cl->node, cl->n, &c->scratch, c->slots))
+            return true;
+    }
+    return false;
 }

@@ -582,19 +582,31 @@ bool cluster_suits(const struct cluster *c, const struct request *r, const struc
     return suits;
 }
 
-bool cluster_has_room(const struct cluster *c, const struct request *r, const struct slot *s,
-                      uint32_t n)
+static bool has_room(const struct cluster *c, const struct request *r, const struct slot *s,
+                     uint32_t n, bool offered)
 {
     struct room m = { 0 };
     for (uint32_t i = 0; i < n; i++) {
         if (s[i].node >= c->nodes || (i && s[i].node < s[i - 1].node))
             return false; /* slots of one node stand together, in order of nodes */
         if (i == 0 || s[i].node != s[i - 1].node)
-            m = c->node[s[i].node].room;
+            m = offered ? c->node[s[i].node].offer : c->node[s[i].node].room;
         if (!slot_suits(&c->kind[c->node[s[i].node].kind], r, &s[i]) || !take_slot(&m, r, &s[i]))
             return false;
     }
     return true;
+}
+
+bool cluster_has_room(const struct cluster *c, const struct request *r, const struct slot *s,
+                      uint32_t n)
+{
+    return has_room(c, r, s, n, false);
+}
+
+bool cluster_offers(const struct cluster *c, const struct request *r, const struct slot *s,
+                    uint32_t n)
+{
+    return has_room(c, r, s, n, true);
 }
 
 static void change(struct cluster *c, const struct request *r, const struct slot *s, uint32_t n,

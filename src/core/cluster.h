@@ -168,6 +168,9 @@ bool cluster_suits(const struct cluster *c, const struct request *r, const struc
 /* Are these slots what the request asks for, and free?  Then take them; each is one replica. */
 bool cluster_has_room(const struct cluster *c, const struct request *r, const struct slot *s,
                       uint32_t n);
+/* The same without the room that is kept or promised. */
+bool cluster_offers(const struct cluster *c, const struct request *r, const struct slot *s,
+                    uint32_t n);
 void cluster_take(struct cluster *c, const struct request *r, const struct slot *s, uint32_t n);
 void cluster_give(struct cluster *c, const struct request *r, const struct slot *s, uint32_t n);
 

@@ -62,6 +62,24 @@ int64_t core_ran_ms(const struct job *j, int64_t now_ms)
     return j->ran_ms + (j->held ? MAX(now_ms - j->held->since_ms, INT64_C(0)) : 0);
 }
 
+int64_t core_end_ms(const struct core *c, const struct job *j, double part)
+{
+    const struct request *r = &c->shapes.at[j->shape].request;
+    int64_t ran_ms = core_ran_ms(j, c->now_ms);
+    int64_t left_ms =
+        history_left_ms(&c->history, core_tenant(c, j), history_size(r), ran_ms, part);
+    if (j->limit_ms && left_ms > j->limit_ms - ran_ms)
+        left_ms = MAX(j->limit_ms - ran_ms, INT64_C(0));
+    return c->now_ms + left_ms;
+}
+
+bool core_is_express(const struct core *c, int64_t ran_ms, uint64_t gpu_milli)
+{
+    double most_ms =
+        history_mean_work_ms(&c->history) * (double)c->policy.express_part_milli / 1000;
+    return (double)ran_ms * (double)gpu_milli / GPU_MILLI < most_ms;
+}
+
 /* What a job that runs is worth now, and its class: lifted for as long as it had waited. */
 void core_rate(struct core *c, struct job *j)
 {
@@ -74,7 +92,8 @@ void core_rate(struct core *c, struct job *j)
     h->rank = j->priority + (c->now_ms - h->since_ms < waited ? lift : 0);
     h->worth = (float)(history_worth(&c->history, core_tenant(c, j), history_size(r), bin) /
                        history_gpus_weight(r));
-    h->express = core_ran_ms(j, c->now_ms) * h->gpu_milli / GPU_MILLI < c->policy.express_ms;
+    h->overdue = waited >= c->policy.claim_after_ms && c->now_ms - h->since_ms < waited;
+    h->express = core_is_express(c, core_ran_ms(j, c->now_ms), h->gpu_milli);
     if (h->rank < leaf->least_rank ||
         (h->rank == leaf->least_rank && h->worth < leaf->least_worth)) {
         leaf->least_rank = h->rank;
@@ -94,6 +113,7 @@ static void take_slots(struct core *c, struct job *j, const struct slot *slots, 
         h->gpu_milli += (uint32_t)__builtin_popcount(slots[i].gpu_mask) * slots[i].milli;
     j->held = h;
     core_rate(c, j);
+    h->guest = j->thaw_cost_ms && !j->restarts && !cluster_offers(&c->cluster, r, slots, n);
     cluster_take(&c->cluster, r, slots, n);
     cluster_note_job(&c->cluster, (uint32_t)(j - c->queue.job), slots, n, true);
     shares_charge(&c->shares, j->leaf, &h->charged, h->cost_milli, 1, now_ms);
@@ -105,6 +125,8 @@ static void give_slots(struct core *c, struct job *j, bool ended, int64_t now_ms
     int64_t ran_ms = core_ran_ms(j, now_ms);
     history_learn(&c->history, core_tenant(c, j), history_size(&c->shapes.at[j->shape].request),
                   j->ran_ms, ran_ms, ended);
+    if (ended)
+        history_learn_work(&c->history, (double)ran_ms * h->gpu_milli / GPU_MILLI);
     j->ran_ms = ran_ms;
     cluster_note_job(&c->cluster, (uint32_t)(j - c->queue.job), h->slot, h->n, false);
     cluster_give(&c->cluster, &c->shapes.at[j->shape].request, h->slot, h->n);

@@ -2,10 +2,12 @@
 
 #include "base/decay.h"
 
-#define FADE 0.99         /* what is known of a tenant's jobs counts so much less with each end */
-#define FADE_SHARED 0.998 /* the same of everybody's */
-#define STRENGTH 4.0      /* ends that what is known of others is worth, a bin */
-#define FIRST_RATE 0.3    /* part that ends in a bin when nothing is known at all */
+#define FADE 0.99           /* what is known of a tenant's jobs counts so much less with each end */
+#define FADE_SHARED 0.998   /* the same of everybody's */
+#define STRENGTH 4.0        /* ends that what is known of others is worth, a bin */
+#define FIRST_WORK_MS 3.6e6 /* GPU time of a job when nothing is known, as if STRENGTH were seen */
+#define FIRST_RATE 0.3      /* part that ends in a bin when nothing is known at all */
+#define TWO_GPUS_WEIGH 2.8284271247461903 /* 2^1.5; straight lines between the powers of two */
 #define LN2 0.69314718055994530942
 
 static const int64_t bin_begin_ms[HISTORY_BINS + 1] = {
@@ -41,7 +43,7 @@ static uint32_t row_of(struct history *h, uint32_t tenant, uint32_t size)
 
 void history_copy(struct history *h, const struct history *from)
 {
-    *h = (struct history){ .all = from->all };
+    *h = (struct history){ .all = from->all, .works = from->works, .work_ms = from->work_ms };
     memcpy(h->size, from->size, sizeof h->size);
     for (uint32_t i = 0; i < from->rows; i++) {
         uint32_t row = row_of(h, from->row[i].tenant, from->row[i].size);
@@ -77,8 +79,12 @@ int64_t history_bin_begin_ms(uint32_t bin)
 double history_gpus_weight(const struct request *r)
 {
     double milli = r->gpus ? (double)r->gpus * GPU_MILLI : r->gpu_milli;
-    double gpus = milli * r->replicas / GPU_MILLI;
-    return gpus > 0.01 ? gpus * __builtin_sqrt(gpus) : 0.001;
+    double gpus = milli * r->replicas / GPU_MILLI, step = 1, weight = 1;
+    if (gpus < 1)
+        return MAX(gpus, 0.01);
+    for (; gpus >= 2 * step; step *= 2)
+        weight *= TWO_GPUS_WEIGH;
+    return weight * (1 + (gpus / step - 1) * (TWO_GPUS_WEIGH - 1));
 }
 
 static void add_time(double ms[HISTORY_BINS], int64_t from_ms, int64_t to_ms)
@@ -110,6 +116,17 @@ void history_learn(struct history *h, uint32_t tenant, uint32_t size, int64_t fr
     learn_row(&h->row[row], FADE, from_ms, to_ms, ended);
     learn_row(&h->size[size], FADE_SHARED, from_ms, to_ms, ended);
     learn_row(&h->all, FADE_SHARED, from_ms, to_ms, ended);
+}
+
+void history_learn_work(struct history *h, double gpu_ms)
+{
+    h->works = h->works * FADE_SHARED + 1;
+    h->work_ms = h->work_ms * FADE_SHARED + gpu_ms;
+}
+
+double history_mean_work_ms(const struct history *h)
+{
+    return (h->work_ms + STRENGTH * FIRST_WORK_MS) / (h->works + STRENGTH);
 }
 
 void history_set(struct history *h, uint32_t tenant, uint32_t size, uint32_t bin, double ended,
@@ -190,10 +207,30 @@ void history_derive_done(struct history *h)
     }
 }
 
-double history_worth(const struct history *h, uint32_t tenant, uint32_t size, uint32_t bin)
+static const struct history_row *find_row(const struct history *h, uint32_t tenant, uint32_t size)
 {
     uint64_t hit;
-    if (!map_get(&h->row_by_key, (uint64_t)tenant * HISTORY_SIZES + size, &hit))
-        return h->size[size].worth[bin];
-    return h->row[hit].worth[bin];
+    bool known = map_get(&h->row_by_key, (uint64_t)tenant * HISTORY_SIZES + size, &hit);
+    return known ? &h->row[hit] : &h->size[size];
+}
+
+int64_t history_left_ms(const struct history *h, uint32_t tenant, uint32_t size, int64_t ran_ms,
+                        double part)
+{
+    const struct history_row *r = find_row(h, tenant, size);
+    double lives = 1, left_ms = 0;
+    for (uint32_t b = history_bin(ran_ms); b < HISTORY_BINS; b++) {
+        double length_ms = (double)(bin_begin_ms[b + 1] - MAX(ran_ms, bin_begin_ms[b]));
+        double then = lives * decay_pow2(-r->rate[b] * MAX(length_ms, 0.0) / LN2);
+        if (then <= 1 - part)
+            return (int64_t)(left_ms + length_ms * (lives - (1 - part)) / (lives - then));
+        left_ms += MAX(length_ms, 0.0);
+        lives = then;
+    }
+    return (int64_t)left_ms;
+}
+
+double history_worth(const struct history *h, uint32_t tenant, uint32_t size, uint32_t bin)
+{
+    return find_row(h, tenant, size)->worth[bin];
 }

@@ -33,6 +33,7 @@ struct history {
     struct history_row *row; /* of one tenant and one size */
     uint32_t rows, row_cap;
     struct map row_by_key;
+    double works, work_ms; /* jobs that ended and their GPU time, faded */
 };
 
 void history_init(struct history *h);
@@ -58,6 +59,14 @@ void history_derive_begin(struct history *h);
 void history_derive_running(struct history *h, uint32_t tenant, uint32_t size, int64_t from_ms,
                             int64_t to_ms);
 void history_derive_done(struct history *h);
+
+/* How long a job that has run for so long will run on, in this part of the cases (0 to 1). */
+int64_t history_left_ms(const struct history *h, uint32_t tenant, uint32_t size, int64_t ran_ms,
+                        double part);
+
+/* GPU time of a job that ended, whoever's; and the mean of them. */
+void history_learn_work(struct history *h, double gpu_ms);
+double history_mean_work_ms(const struct history *h);
 
 double history_worth(const struct history *h, uint32_t tenant, uint32_t size, uint32_t bin);
 

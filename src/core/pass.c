@@ -181,6 +181,11 @@ static bool try_group(struct core *c, uint32_t group, const struct user_group *u
         plan_start(out, a, &c->queue.job[job]);
         return true;
     }
+    if (claims_lend(c, job)) {
+        core_place(c, job, c->slots, s->request.replicas, c->now_ms);
+        plan_start(out, a, &c->queue.job[job]);
+        return true;
+    }
     queue_no_room(&c->queue, &c->shapes, g->shape);
     uint64_t *failed_milli = &c->shares.at[g->leaf].take_failed_milli;
     uint64_t need_milli = core_amounts(c, &s->request).of[RES_GPU];

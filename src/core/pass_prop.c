@@ -66,8 +66,8 @@ static void nothing_that_could_start_waits_after_a_pass(void)
 static bool job_before(const struct core *c, uint32_t a, uint32_t b)
 {
     const struct job *x = &c->queue.job[a], *y = &c->queue.job[b];
-    const struct user_group gx = { .priority = x->priority, .first_since_ms = x->since_ms };
-    const struct user_group gy = { .priority = y->priority, .first_since_ms = y->since_ms };
+    const struct user_group gx = { .priority = x->priority, .first_wait_ms = x->since_ms };
+    const struct user_group gy = { .priority = y->priority, .first_wait_ms = y->since_ms };
     uint32_t rx = queue_rank(&gx, &c->policy, c->now_ms);
     uint32_t ry = queue_rank(&gy, &c->policy, c->now_ms);
     return rx != ry ? rx > ry : x->id < y->id;

@@ -22,6 +22,8 @@ struct held {
     uint32_t rank;      /* class, and worth below: as of the last look at the history */
     float worth;
     bool express; /* it has had little so far */
+    bool overdue; /* it had waited too long; for as long as that it is left alone */
+    bool guest;   /* in room that is kept for another: that one may always have it back */
     uint32_t n;
     struct slot slot[];
 };

@@ -83,7 +83,7 @@ static void a_job_that_comes_back_keeps_its_turn(void)
     const struct group *g = &l.q.group[l.q.job[first].group];
     leave(&l, first);
     const struct user_group *u = &l.s.at[g->leaf].groups.at[g->leaf_at];
-    CHECK(g->first == mid && u->first_id == 2 && u->first_since_ms == 2);
+    CHECK(g->first == mid && u->first_id == 2 && u->first_wait_ms == 2);
     queue_add(&l.q, &l.sh, &l.s, first);
     CHECK(g->first == first && g->last == last && u->first_id == 1 && g->n == 3);
     leave(&l, mid);
@@ -162,7 +162,7 @@ static void waking_all_makes_every_group_ready(void)
 static void age_lifts_a_priority_by_a_bounded_number_of_classes(void)
 {
     struct policy p = policy_default();
-    struct user_group g = { .priority = PRIO_LOW, .first_since_ms = 1000 };
+    struct user_group g = { .priority = PRIO_LOW, .first_wait_ms = 1000 };
     p.age_step_ms = 100000;
     p.age_max_steps = 2;
     CHECK_INT(queue_rank(&g, &p, 1000), PRIO_LOW);

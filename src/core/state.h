@@ -14,6 +14,7 @@ struct claim {
     uint32_t job;
     uint32_t *node;
     uint32_t n;
+    int64_t start_ms;   /* when it will start there, as what runs now is expected to end */
     int64_t cost_milli; /* counts as held by the job's tenant while nodes are kept */
 };
 
@@ -82,6 +83,8 @@ void core_take(struct core *c, uint32_t job, int64_t now_ms);
 uint32_t core_tenant(const struct core *c, const struct job *j);
 int64_t core_ran_ms(const struct job *j, int64_t now_ms);
 void core_rate(struct core *c, struct job *j);
+/* Has it had less GPU time so far than jobs have on average? */
+bool core_is_express(const struct core *c, int64_t ran_ms, uint64_t gpu_milli);
 
 /* claim.c */
 void claims_drop(struct core *c, uint32_t job); /* when the job no longer waits */
@@ -89,5 +92,14 @@ void claims_drop(struct core *c, uint32_t job); /* when the job no longer waits 
  * restored journal, which has a pass's decisions but not its claims, comes to the same ones. */
 void claims_review(struct core *c); /* room that a job may not use is not kept for it */
 void claims_make(struct core *c, int64_t now_ms);
+
+/* Finds room for the job in what is kept for others, if it delays none of them: it ends before, or
+ * it can be frozen then (a guest).  c->slots has it. */
+/* Has waited too long for room, and nobody on the way up has had more than the siblings. */
+bool core_is_overdue(const struct core *c, const struct job *j, int64_t now_ms);
+bool claims_lend(struct core *c, uint32_t job);
+
+/* core.c: when a job that runs is expected to end, in this part of the cases */
+int64_t core_end_ms(const struct core *c, const struct job *j, double part);
 
 #endif

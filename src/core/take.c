@@ -25,6 +25,7 @@ struct taker {
     uint32_t rank;
     double worth;
     bool express; /* it has had little so far */
+    bool overdue; /* it has waited too long */
     bool moves;
     uint32_t bad[TRIES_MAX], bads; /* nodes that could not be cleared */
 };
@@ -117,6 +118,10 @@ static bool may_take(const struct taker *t, const struct job *v)
 {
     const struct shares *s = &t->c->shares;
     uint32_t fork = t->s->fork[v->leaf];
+    if (t->overdue && !v->held->overdue)
+        return true;
+    if (v->held->guest && t->j->has_claim)
+        return true;
     if (v->leaf == t->j->leaf) {
         if (v->held->rank != t->rank)
             return t->rank > v->held->rank;
@@ -233,7 +238,7 @@ static void add_step(struct taker *t, uint32_t job, bool moves, struct slot to)
         if (i == 0 || node != v->held->slot[i - 1].node)
             free_slots(&touch(t, node)->room, t->c, job, node);
     }
-    if (!moves && v->leaf != t->j->leaf)
+    if (!moves && v->leaf != t->j->leaf && !v->held->guest)
         s->taken[s->fork[v->leaf]] += v->held->cost_milli;
 }
 
@@ -498,11 +503,12 @@ bool take_find(struct core *c, uint32_t job, uint32_t rank, double worth)
     const struct job *j = &c->queue.job[job];
     const struct request *r = &c->shapes.at[j->shape].request;
     struct taker t = { .c = c, .s = &c->take, .j = j, .r = r, .rank = rank, .worth = worth };
-    t.express = (double)j->ran_ms * (double)core_amounts(c, r).of[RES_GPU] / GPU_MILLI <
-                (double)c->policy.express_ms;
+    t.express = core_is_express(c, j->ran_ms, core_amounts(c, r).of[RES_GPU]);
     if (!(r->gpus || request_shares_gpu(r)) || r->scope == SCOPE_SWITCH)
         return false;
-    if (!has_rights(&t) && c->cluster.free.of[RES_GPU] < core_amounts(c, r).of[RES_GPU])
+    t.overdue = core_is_overdue(c, j, c->now_ms);
+    if (!has_rights(&t) && !t.overdue && !j->has_claim &&
+        c->cluster.free.of[RES_GPU] < core_amounts(c, r).of[RES_GPU])
         return false;
     begin(&t);
     if (!has_capacity(&t))

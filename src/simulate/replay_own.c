@@ -3,6 +3,7 @@
 
 #include "base/heap.h"
 #include "core/core.h"
+#include "core/policy.h"
 #include "journal/journal.h"
 #include "simulate/replay.h"
 #include "sys/progress.h"
@@ -44,6 +45,19 @@ static int tell(struct own *o, const struct event *ev, struct err *e)
     if (o->journal)
         journal_write(ev, o->journal);
     return 0;
+}
+
+static int tell_policy(struct own *o, struct err *e)
+{
+    struct event ev = { .kind = EVENT_POLICY, .policy = policy_default() };
+    ev.t_ms = o->p->jobs ? o->p->t->job[o->p->job[0]].submit_ms : 0;
+    for (size_t i = 0; policy_key(i); i++) {
+        char name[64];
+        snprintf(name, sizeof name, "NS_%s", policy_key(i)->name);
+        if (getenv(name))
+            *policy_value(&ev.policy, policy_key(i)) = atoll(getenv(name));
+    }
+    return tell(o, &ev, e);
 }
 
 static int build(struct own *o, struct err *e)
@@ -200,7 +214,7 @@ int replay_own(const struct part *p, const struct replay_options *opt, struct ou
     o.ends = (struct heap){ .pos = o.pos, .before = ends_before, .ctx = &o };
     if (o.journal)
         journal_write_header(o.journal);
-    if (build(&o, e) < 0)
+    if (tell_policy(&o, e) < 0 || build(&o, e) < 0)
         return -1;
     while (next < p->jobs || o.ends.n) {
         int64_t now_ms = INT64_MAX;
