@@ -505,6 +505,7 @@ void cluster_note_job(struct cluster *c, uint32_t job, const struct slot *s, uin
         struct node *nd = &c->node[s[i].node];
         if (i && s[i].node == s[i - 1].node)
             continue;
+        c->holding = holds ? c->holding + 1 : c->holding - 1;
         if (holds) {
             vec_grow(nd->job, nd->jobs, nd->job_cap);
             nd->job[nd->jobs++] = job;

@@ -110,6 +110,7 @@ struct cluster {
     uint32_t model_cost_milli[MODELS_MAX];
     uint32_t *freed; /* nodes with more room than at the last pass */
     uint32_t freed_n, freed_cap;
+    uint32_t holding;           /* pairs of a node and a job that holds something on it */
     uint32_t version;           /* grows when a kind is added: what could never fit may fit now */
     struct amounts total, free; /* of the nodes that are up; jobs unused */
 };

@@ -471,6 +471,12 @@ static int apply_runs(struct core *c, const struct event_runs *r, struct err *e)
         r->bin >= HISTORY_BINS || r->ended_milli < 0 || r->exposed_ms < 0)
         return err_set(e, ERR_INVALID, "runs: size %u, bin %u: there is no such row", r->size,
                        r->bin);
+    if (r->works_milli < 0 || r->work_ms < 0)
+        return err_set(e, ERR_INVALID, "runs: work cannot be below 0");
+    if (r->works_milli) {
+        c->history.works = (double)r->works_milli / 1000;
+        c->history.work_ms = (double)r->work_ms;
+    }
     history_set(&c->history, tenant, r->size, r->bin, (double)r->ended_milli / 1000,
                 (double)r->exposed_ms);
     return 0;

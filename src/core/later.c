@@ -359,7 +359,9 @@ void later_ended(struct core *c, uint64_t id, bool ok, int64_t now_ms)
 int64_t core_wake_ms(const struct core *c)
 {
     const struct laters *l = &c->laters;
-    return l->due.n ? l->at[heap_top(&l->due)].begin_ms : INT64_MAX;
+    int64_t due_ms = l->due.n ? l->at[heap_top(&l->due)].begin_ms : INT64_MAX;
+    bool reviews = c->policy.take_back && c->queue.waiting && c->cluster.holding;
+    return reviews ? MIN(due_ms, c->review_ms) : due_ms;
 }
 
 bool core_never(const struct core *c, struct never *out)

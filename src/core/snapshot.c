@@ -190,7 +190,11 @@ static void emit_runs(struct writer *w, const char *tenant, uint32_t size,
                                        .bin = b,
                                        .ended_milli = (int64_t)(r->ended[b] * 1000),
                                        .exposed_ms = (int64_t)r->exposed_ms[b] };
-        if (ev.runs.ended_milli || ev.runs.exposed_ms)
+        if (size == HISTORY_SIZES && b == 0) {
+            ev.runs.works_milli = (int64_t)(w->c->history.works * 1000);
+            ev.runs.work_ms = (int64_t)w->c->history.work_ms;
+        }
+        if (ev.runs.ended_milli || ev.runs.exposed_ms || ev.runs.works_milli)
             emit(w, ev);
     }
 }

@@ -162,6 +162,10 @@ static const struct field {
     { EVENT_RUNS, "ended_milli", F_I64, AT(runs.ended_milli), false, NULL,
       "jobs that ended, faded, in thousandths" },
     { EVENT_RUNS, "exposed_ms", F_I64, AT(runs.exposed_ms), false, NULL, "time they ran, faded" },
+    { EVENT_RUNS, "works_milli", F_I64, AT(runs.works_milli), false, NULL,
+      "of all: jobs that ended, faded" },
+    { EVENT_RUNS, "work_ms", F_I64, AT(runs.work_ms), false, NULL,
+      "of all: their GPU time, faded" },
 
     { EVENT_PAST, "tenant", F_STR, AT(past.tenant), false, NULL, "absent: everybody together" },
     { EVENT_PAST, "user", F_STR, AT(past.user), false, NULL, "absent: the tenant" },

@@ -14,7 +14,10 @@ static struct event of(enum event_kind kind)
     half.of[RES_GPU] = 4000;
     half.of[RES_JOBS] = 0;
     switch (kind) {
-    case EVENT_POLICY: ev.policy = (struct policy){ 60000, 70000, 2, 0, 4, 10 }; break;
+    case EVENT_POLICY:
+        for (size_t i = 0; policy_key(i); i++)
+            *policy_value(&ev.policy, policy_key(i)) = (int64_t)i;
+        break;
     case EVENT_MODEL: ev.model = (struct event_model){ STR("A100"), 2500 }; break;
     case EVENT_TENANT:
         ev.tenant = (struct event_tenant){ STR("vision"), STR("lab"), 2000, 8000, half, half };
@@ -49,10 +52,21 @@ static struct event of(enum event_kind kind)
             .known = true,
             .frozen = 2,
             .since_ms = -7,
+            .wait_ms = -5,
+            .ran_ms = 600000,
+            .taken = 3,
+            .thaw_cost_ms = 30000,
+            .restarts = true,
+            .limit_ms = 3600000,
         };
         break;
     case EVENT_JOB: ev.job = (struct event_job){ { 42 }, JOB_EV_FREEZE }; break;
     case EVENT_PLACE: ev.place = (struct event_place){ { 42 }, two_slots, 2 }; break;
+    case EVENT_TAKE: ev.take = (struct event_take){ { 42 } }; break;
+    case EVENT_PROMISE: ev.place = (struct event_place){ { 42 }, two_slots, 2 }; break;
+    case EVENT_RUNS:
+        ev.runs = (struct event_runs){ STR("vision"), 3, 5, 12500, 7200000, 99000, 360000000 };
+        break;
     case EVENT_PAST:
         ev.past = (struct event_past){ STR("vision"), STR("ana"), 123456789012, 4000 };
         break;
@@ -72,9 +86,11 @@ static struct event of(enum event_kind kind)
 
 #define T "{\"t\":1700000000123,\"ev\":"
 static const char *const lines[] = {
-    [EVENT_POLICY] = T "\"policy\",\"half_life_ms\":60000,\"age_step_ms\":70000,"
-                       "\"age_max_steps\":2,\"claim_after_ms\":0,\"claims_max\":4,"
-                       "\"cpu_cost_milli\":10}\n",
+    [EVENT_POLICY] = T "\"policy\",\"half_life_ms\":0,\"age_step_ms\":1,\"age_max_steps\":2,"
+                       "\"claim_after_ms\":3,\"claims_max\":4,\"cpu_cost_milli\":5,"
+                       "\"past_milli\":6,\"take_back\":7,\"take_gain_milli\":8,"
+                       "\"min_run_ms\":9,\"thaw_run_ms\":10,\"express_part_milli\":11,"
+                       "\"express_milli\":12,\"review_ms\":13}\n",
     [EVENT_MODEL] = T "\"model\",\"name\":\"A100\",\"cost_milli\":2500}\n",
     [EVENT_TENANT] = T "\"tenant\",\"name\":\"vision\",\"parent\":\"lab\",\"weight_milli\":2000,"
                        "\"guarantee_milli\":8000,\"limit\":{\"gpus\":4000,\"jobs\":0},"
@@ -90,9 +106,16 @@ static const char *const lines[] = {
                        "\"cpu_milli\":1500,\"mem_mib\":2048,\"within\":\"switch\","
                        "\"layout\":\"spread\",\"linked\":1,\"priority\":\"high\",\"held\":true,"
                        "\"begin_ms\":1700000003000,\"after\":[[7,1,\"ok\"],[20,100,\"bad\"]],"
-                       "\"known\":true,\"frozen\":2,\"since_ms\":-7}\n",
+                       "\"known\":true,\"frozen\":2,\"since_ms\":-7,\"wait_ms\":-5,"
+                       "\"ran_ms\":600000,\"taken\":3,\"thaw_cost_ms\":30000,"
+                       "\"restarts\":true,\"limit_ms\":3600000}\n",
     [EVENT_JOB] = T "\"job\",\"job\":42,\"what\":\"freeze\"}\n",
     [EVENT_PLACE] = T "\"place\",\"job\":42,\"slots\":[[3,129,1000],[7,0,0]]}\n",
+    [EVENT_TAKE] = T "\"take\",\"job\":42}\n",
+    [EVENT_PROMISE] = T "\"promise\",\"job\":42,\"slots\":[[3,129,1000],[7,0,0]]}\n",
+    [EVENT_RUNS] = T "\"runs\",\"tenant\":\"vision\",\"size\":3,\"bin\":5,"
+                     "\"ended_milli\":12500,\"exposed_ms\":7200000,\"works_milli\":99000,"
+                     "\"work_ms\":360000000}\n",
     [EVENT_PASS] = T "\"pass\"}\n",
     [EVENT_PAST] = T "\"past\",\"tenant\":\"vision\",\"user\":\"ana\","
                      "\"cost_ms\":123456789012,\"job_milli\":4000}\n",
