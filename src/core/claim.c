@@ -301,6 +301,8 @@ bool claims_lend(struct core *c, uint32_t job)
 {
     const struct job *j = &c->queue.job[job];
     const struct request *r = &c->shapes.at[j->shape].request;
+    if (r->replicas > 1 && (r->scope == SCOPE_SWITCH || r->layout == LAYOUT_FEWEST))
+        return false; /* the nodes of a claim were chosen for another */
     for (uint32_t i = 0; i < c->claims; i++) {
         const struct claim *cl = &c->claim[i];
         if (cl->job != job && may_borrow(c, cl, j) &&

@@ -162,6 +162,29 @@ static void take(struct core *c, uint32_t job, struct arena *a, struct plan *out
     plan_add(out, a, ACT_PROMISE, &c->queue.job[job], c->slots, n);
 }
 
+/* There is no room that is nobody's: borrows some that is kept, or takes some back. */
+static bool make_room(struct core *c, uint32_t job, const struct user_group *u, struct arena *a,
+                      struct plan *out)
+{
+    const struct job *j = &c->queue.job[job];
+    const struct request *r = &c->shapes.at[j->shape].request;
+    uint64_t need_milli = core_amounts(c, r).of[RES_GPU];
+    uint64_t *failed_milli = &c->shares.at[j->leaf].take_failed_milli;
+    if (claims_lend(c, job)) {
+        core_place(c, job, c->slots, r->replicas, c->now_ms);
+        plan_start(out, a, &c->queue.job[job]);
+        return true;
+    }
+    if (!c->policy.take_back || need_milli >= *failed_milli)
+        return false;
+    if (!take_find(c, job, u->rank, (double)u->worth)) {
+        *failed_milli = need_milli;
+        return false;
+    }
+    take(c, job, a, out);
+    return true;
+}
+
 /* Starts the group's first job, or makes room for it, or finds out why not. */
 static bool try_group(struct core *c, uint32_t group, const struct user_group *u, struct arena *a,
                       struct plan *out)
@@ -181,22 +204,8 @@ static bool try_group(struct core *c, uint32_t group, const struct user_group *u
         plan_start(out, a, &c->queue.job[job]);
         return true;
     }
-    if (claims_lend(c, job)) {
-        core_place(c, job, c->slots, s->request.replicas, c->now_ms);
-        plan_start(out, a, &c->queue.job[job]);
-        return true;
-    }
     queue_no_room(&c->queue, &c->shapes, g->shape);
-    uint64_t *failed_milli = &c->shares.at[g->leaf].take_failed_milli;
-    uint64_t need_milli = core_amounts(c, &s->request).of[RES_GPU];
-    if (!c->review || need_milli >= *failed_milli)
-        return false;
-    if (!take_find(c, job, u->rank, (double)u->worth)) {
-        *failed_milli = need_milli;
-        return false;
-    }
-    take(c, job, a, out);
-    return true;
+    return c->review && make_room(c, job, u, a, out);
 }
 
 /* The user who is next in the order of the policy. */
@@ -286,6 +295,11 @@ static void try_promises(struct core *c, struct arena *a, struct plan *out)
             i++;
             continue;
         }
+        enum resource which;
+        if (core_over_limit(c, j, &which) != NONE) {
+            promise_break(c, job);
+            continue;
+        }
         memcpy(c->slots, p->slot, n * sizeof *c->slots);
         core_place(c, job, c->slots, n, c->now_ms);
         plan_start(out, a, &c->queue.job[job]);
@@ -340,7 +354,7 @@ void core_open_pass(struct core *c, int64_t wall_ms)
     later_due(c, wall_ms);
     promises_review(c);
     claims_review(c);
-    c->review = c->policy.take_back && c->now_ms >= c->review_ms;
+    c->review = c->now_ms >= c->review_ms;
     if (c->review)
         c->review_ms = c->now_ms + c->policy.review_ms;
 }

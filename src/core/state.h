@@ -72,7 +72,8 @@ void core_place(struct core *c, uint32_t job, const struct slot *slots, uint32_t
 
 /* promise.c */
 void promise_make(struct core *c, uint32_t job, const struct slot *slots, uint32_t n);
-void promise_drop(struct core *c, uint32_t job); /* does not put it into the queue */
+void promise_drop(struct core *c, uint32_t job);  /* does not put it into the queue */
+void promise_break(struct core *c, uint32_t job); /* and it waits again */
 void promises_review(struct core *c); /* those that will not be free any more are dropped */
 
 /* take.c: finds room for a waiting job by freezing and moving others; c->slots and c->take have it. */

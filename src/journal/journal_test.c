@@ -155,6 +155,11 @@ static void what_is_absent_has_its_default(void)
                        &a, &ev, &e) == 0);
     CHECK(ev.submit.request.scope == SCOPE_ANY && ev.submit.request.layout == LAYOUT_PACK);
     CHECK(!ev.submit.held && ev.submit.models.n == 0);
+    CHECK(journal_read(STR("{\"t\":0,\"ev\":\"policy\",\"half_life_ms\":1}"), &a, &ev, &e) == 0);
+    CHECK(ev.policy.half_life_ms == 1 && ev.policy.age_step_ms == policy_default().age_step_ms);
+    CHECK(journal_read(STR("{\"t\":0,\"ev\":\"submit\",\"job\":1,\"tenant\":\"a\",\"user\":\"u\","
+                           "\"replicas\":1,\"priority\":\"low\"}"),
+                       &a, &ev, &e) == 0);
     CHECK(ev.submit.begin_ms == 0 && ev.submit.afters == 0 && ev.submit.since_ms == 0);
 }
 
@@ -192,7 +197,6 @@ static void what_is_missing_is_named(void)
     refused("{\"t\":0,\"ev\":\"place\",\"job\":1}", "'slots'");
     refused("{\"t\":0,\"ev\":\"submit\",\"job\":1,\"tenant\":\"a\",\"user\":\"u\",\"replicas\":1}",
             "'priority'");
-    refused("{\"t\":0,\"ev\":\"policy\",\"half_life_ms\":1}", "'age_step_ms'");
 }
 
 static void values_of_the_wrong_type_or_size_are_refused_by_field(void)
