@@ -6,6 +6,8 @@
  */
 #include "core/state.h"
 
+#define LOOKS_MAX 100000    /* nodes and shares that one pass looks at for taking back */
+#define NODES_A_REVIEW 1000 /* on a larger cluster the jobs take turns in several reviews */
 #define FREED_LOOK_MAX 64 /* with more nodes freed at once, trying is cheaper than looking first */
 
 /* Inside one user: priority lifted by age, then who came first. */
@@ -117,7 +119,7 @@ struct event action_event(const struct action *a, int64_t now_ms)
         break;
     case ACT_TAKE:
         ev.kind = EVENT_TAKE;
-        ev.take = (struct event_take){ a->job };
+        ev.take = (struct event_take){ a->job, a->by };
         break;
     }
     return ev;
@@ -153,6 +155,7 @@ static void take(struct core *c, uint32_t job, struct arena *a, struct plan *out
         const struct take_step *s = &c->take.step[i];
         core_take(c, s->job, c->now_ms);
         plan_add(out, a, ACT_TAKE, &c->queue.job[s->job], NULL, 0);
+        out->action[out->n - 1].by.v = c->queue.job[job].id;
         if (!s->moves)
             continue;
         promise_make(c, s->job, &s->to, 1);
@@ -160,6 +163,14 @@ static void take(struct core *c, uint32_t job, struct arena *a, struct plan *out
     }
     promise_make(c, job, c->slots, n);
     plan_add(out, a, ACT_PROMISE, &c->queue.job[job], c->slots, n);
+}
+
+/* A search costs what the cluster is large, so on a large one each job has its turn more rarely. */
+static bool is_its_review(const struct core *c, const struct job *j)
+{
+    uint64_t turns = 1 + c->cluster.nodes / NODES_A_REVIEW;
+    uint64_t now = (uint64_t)(c->now_ms / MAX(c->policy.review_ms, INT64_C(1)));
+    return (j->id + now) % turns == 0;
 }
 
 /* There is no room that is nobody's: borrows some that is kept, or takes some back. */
@@ -175,8 +186,12 @@ static bool make_room(struct core *c, uint32_t job, const struct user_group *u, 
         plan_start(out, a, &c->queue.job[job]);
         return true;
     }
-    if (!c->policy.take_back || need_milli >= *failed_milli)
+    if (!c->policy.take_back || need_milli >= *failed_milli || !is_its_review(c, j))
         return false;
+    if (c->take_looks > LOOKS_MAX) { /* the rest is for the next review */
+        c->review = false;
+        return false;
+    }
     if (!take_find(c, job, u->rank, (double)u->worth)) {
         *failed_milli = need_milli;
         return false;
@@ -354,6 +369,7 @@ void core_open_pass(struct core *c, int64_t wall_ms)
     later_due(c, wall_ms);
     promises_review(c);
     claims_review(c);
+    c->take_looks = 0;
     c->review = c->now_ms >= c->review_ms;
     if (c->review)
         c->review_ms = c->now_ms + c->policy.review_ms;

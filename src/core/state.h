@@ -41,8 +41,9 @@ struct core {
     struct promise *promise;
     uint32_t promises, promise_cap;
     struct take_scratch take;
-    bool review;       /* this pass also looks for what to take back */
-    int64_t review_ms; /* when all that wait are looked at next */
+    uint64_t take_looks; /* nodes looked at for taking back, in this pass */
+    bool review;         /* this pass also looks for what to take back */
+    int64_t review_ms;   /* when all that wait are looked at next */
     struct gang_scratch scratch;
     struct slot *slots; /* working memory for one placement */
     int64_t now_ms;     /* the latest time seen */

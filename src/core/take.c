@@ -142,6 +142,7 @@ static bool has_rights(struct taker *t)
 {
     const struct share *leaf = &t->c->shares.at[t->j->leaf];
     int64_t cost_milli = core_next_cost_milli(t->c, t->r);
+    t->c->take_looks += t->c->shares.n;
     bool others = find_rights(t, cost_milli);
     bool own = leaf->least_rank < t->rank ||
                (leaf->least_rank == t->rank &&
@@ -353,6 +354,7 @@ static bool move_job(struct taker *t, uint32_t job)
     const struct request *r = &c->shapes.at[c->queue.job[job].shape].request;
     struct clearing best = { .node = NONE }, one;
     uint32_t tightest = UINT32_MAX;
+    c->take_looks += c->cluster.nodes;
     for (uint32_t i = 0; i < c->cluster.nodes; i++) {
         if (t->s->reach[i].frozen < r->gpus * GPU_MILLI || !is_open(t, i, r) ||
             (tightest != UINT32_MAX && free_milli(t, i) >= tightest) ||
@@ -424,6 +426,7 @@ static bool cheapest(const struct taker *t, uint32_t left, uint32_t *out_q, stru
         if (out->node == NONE || one.harm < out->harm)
             *out = one;
     }
+    t->c->take_looks += cl->nodes;
     *out_q = q;
     return out->node != NONE;
 }
@@ -477,6 +480,7 @@ static bool has_capacity(const struct taker *t)
 {
     const struct cluster *cl = &t->c->cluster;
     uint64_t milli = 0, need = core_amounts(t->c, t->r).of[RES_GPU];
+    t->c->take_looks += cl->nodes;
     for (uint32_t i = 0; i < cl->nodes; i++) {
         struct take_reach *reach = &t->s->reach[i];
         *reach = (struct take_reach){ 0 };

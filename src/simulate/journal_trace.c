@@ -153,7 +153,7 @@ static int verify_decision(struct verify *v, const struct event *ev, struct err 
     unsigned long long job = ev->kind == EVENT_TAKE ? ev->take.id.v : ev->place.id.v;
     v->out->decisions++;
     if (a && a->job.v == job && now.kind == ev->kind &&
-        (ev->kind == EVENT_TAKE ||
+        ((ev->kind == EVENT_TAKE && now.take.by.v == ev->take.by.v) ||
          (a->n == ev->place.n && memcmp(a->slots, ev->place.slots, a->n * sizeof *a->slots) == 0)))
         return 0;
     return err_set(e, ERR_CONFLICT, "the journal %s job %llu; the core now decides otherwise",

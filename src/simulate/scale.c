@@ -105,6 +105,7 @@ static struct event make_job(struct bench *b)
         .models = rng_below(r, 2) ? STR("") : str_of(models[rng_below(r, ARRAY_LEN(models))]),
         .request = q,
         .priority = rng_below(r, 10) ? PRIO_NORMAL : PRIO_HIGH,
+        .thaw_cost_ms = 30000,
     };
     return ev;
 }
@@ -121,6 +122,9 @@ static int pass(struct bench *b, bool full, struct plan *out, struct err *e)
     arena_reset(&b->arena);
     (full ? core_pass_full : core_pass)(b->core, (int64_t)b->last_job, &b->arena, out);
     for (size_t i = 0; i < out->n; i++) {
+        enum action_kind kind = out->action[i].kind;
+        if (kind == ACT_TAKE || kind == ACT_PROMISE) /* being frozen for as long as we look */
+            continue;
         if (job_event(b, out->action[i].job.v, JOB_EV_STARTED, e) < 0)
             return -1;
         vec_grow(b->running, b->runs, b->run_cap);
