@@ -6,7 +6,7 @@
 #define FADE_SHARED 0.998   /* the same of everybody's */
 #define STRENGTH 4.0        /* ends that what is known of others is worth, a bin */
 #define FIRST_WORK_MS 3.6e6 /* GPU time of a job when nothing is known, as if STRENGTH were seen */
-#define FIRST_RATE 0.3      /* part that ends in a bin when nothing is known at all */
+#define FIRST_RUN_MS 1.44e7 /* mean run time when nothing is known: then age says nothing, either */
 #define TWO_GPUS_WEIGH 2.8284271247461903 /* 2^1.5; straight lines between the powers of two */
 #define LN2 0.69314718055994530942
 
@@ -194,7 +194,7 @@ void history_derive_done(struct history *h)
 {
     double nothing[HISTORY_BINS];
     for (uint32_t b = 0; b < HISTORY_BINS; b++)
-        nothing[b] = FIRST_RATE / (double)(bin_begin_ms[b + 1] - bin_begin_ms[b]);
+        nothing[b] = 1 / FIRST_RUN_MS;
     derive_rates(&h->all, nothing);
     derive_worth(&h->all);
     for (uint32_t s = 0; s < HISTORY_SIZES; s++) {
