@@ -6,8 +6,7 @@
 #include "core/state.h"
 
 #define CHECK_EVERY_MS (60 * INT64_C(1000))
-#define EXPECTED 0.5 /* of the cases: when what runs is expected to end */
-#define SURELY 0.9   /* the same: when a job that borrows kept room is surely gone */
+#define SURELY 0.9   /* of the cases: when a job that borrows kept room is surely gone */
 #define FAILS_MAX 16 /* jobs looked at in one check whose machines are down or kept already */
 
 static void release(struct core *c, struct claim *cl)

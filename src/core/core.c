@@ -2,6 +2,8 @@
 
 #include "core/state.h"
 
+#define SOON 0.25 /* of the cases: an express job may well end in its time */
+
 struct core *core_new(void)
 {
     struct core *c = xcalloc(1, sizeof *c);
@@ -73,11 +75,15 @@ int64_t core_end_ms(const struct core *c, const struct job *j, double part)
     return c->now_ms + left_ms;
 }
 
-bool core_is_express(const struct core *c, int64_t ran_ms, uint64_t gpu_milli)
+bool core_is_express(const struct core *c, const struct job *j)
 {
-    double most_ms =
-        history_mean_work_ms(&c->history) * (double)c->policy.express_part_milli / 1000;
-    return (double)ran_ms * (double)gpu_milli / GPU_MILLI < most_ms;
+    const struct request *r = &c->shapes.at[j->shape].request;
+    const struct history *h = &c->history;
+    int64_t ran_ms = core_ran_ms(j, c->now_ms);
+    int64_t left_ms = history_left_ms(h, core_tenant(c, j), history_size(r), ran_ms, SOON);
+    double gpus = (double)core_amounts(c, r).of[RES_GPU] / GPU_MILLI;
+    double most_ms = history_mean_work_ms(h) * (double)c->policy.express_part_milli / 1000;
+    return (double)(ran_ms + left_ms) * gpus < most_ms;
 }
 
 /* What a job that runs is worth now, and its class: lifted for as long as it had waited. */
@@ -93,7 +99,7 @@ void core_rate(struct core *c, struct job *j)
     h->worth = (float)(history_worth(&c->history, core_tenant(c, j), history_size(r), bin) /
                        history_gpus_weight(r));
     h->overdue = waited >= c->policy.claim_after_ms && c->now_ms - h->since_ms < waited;
-    h->express = core_is_express(c, core_ran_ms(j, c->now_ms), h->gpu_milli);
+    h->express = core_is_express(c, j);
     if (h->rank < leaf->least_rank ||
         (h->rank == leaf->least_rank && h->worth < leaf->least_worth)) {
         leaf->least_rank = h->rank;

@@ -85,8 +85,8 @@ void core_take(struct core *c, uint32_t job, int64_t now_ms);
 uint32_t core_tenant(const struct core *c, const struct job *j);
 int64_t core_ran_ms(const struct job *j, int64_t now_ms);
 void core_rate(struct core *c, struct job *j);
-/* Has it had less GPU time so far than jobs have on average? */
-bool core_is_express(const struct core *c, int64_t ran_ms, uint64_t gpu_milli);
+/* Will it probably have ended when it has had the GPU time that jobs have on average? */
+bool core_is_express(const struct core *c, const struct job *j);
 
 /* claim.c */
 void claims_drop(struct core *c, uint32_t job); /* when the job no longer waits */
@@ -100,6 +100,8 @@ void claims_make(struct core *c, int64_t now_ms);
 /* Has waited too long for room, and nobody on the way up has had more than the siblings. */
 bool core_is_overdue(const struct core *c, const struct job *j, int64_t now_ms);
 bool claims_lend(struct core *c, uint32_t job);
+
+#define EXPECTED 0.5 /* of the cases: when a job is expected to end */
 
 /* core.c: when a job that runs is expected to end, in this part of the cases */
 int64_t core_end_ms(const struct core *c, const struct job *j, double part);

@@ -507,7 +507,7 @@ bool take_find(struct core *c, uint32_t job, uint32_t rank, double worth)
     const struct job *j = &c->queue.job[job];
     const struct request *r = &c->shapes.at[j->shape].request;
     struct taker t = { .c = c, .s = &c->take, .j = j, .r = r, .rank = rank, .worth = worth };
-    t.express = core_is_express(c, j->ran_ms, core_amounts(c, r).of[RES_GPU]);
+    t.express = core_is_express(c, j);
     if (!(r->gpus || request_shares_gpu(r)) || r->scope == SCOPE_SWITCH)
         return false;
     t.overdue = core_is_overdue(c, j, c->now_ms);
