@@ -35,7 +35,7 @@ enum action_kind {
 };
 struct action {
     enum action_kind kind;
-    job_id job, by;           /* by: of a take, the job that gets the room */
+    job_id job, by; /* by: of a take, the job that gets the room; 0: its machines are given back */
     const struct slot *slots; /* one each replica, in order of nodes; lives in the arena */
     uint32_t n;
 };
@@ -99,6 +99,9 @@ struct node_view {
     uint32_t gpus, cpu_milli, mem_mib, cpu_free_milli, mem_free_mib;
     uint16_t gpu_free[GPUS_PER_NODE_MAX];
     bool kept; /* for a job that has waited long */
+    const char *pool;             /* "": of none */
+    bool open;                    /* it may work, as of the last pass */
+    int64_t closes_ms, opens_ms;  /* when open, when not; INT64_MAX: never */
 };
 bool core_node(const struct core *c, node_id id, struct node_view *out); /* false past the last */
 
@@ -121,8 +124,9 @@ bool core_job(const struct core *c, job_id id,
 uint32_t core_job_after(const struct core *c, job_id id, struct after out[AFTER_MAX]);
 
 struct core_totals {
-    struct amounts total, free;   /* of the machines that are up */
+    struct amounts total, free;   /* of the machines that are up and whose windows are open */
     uint64_t waiting, kept_nodes; /* waiting: in the queue */
+    uint64_t overstays;           /* jobs that hold a machine outside its window */
     uint32_t nodes, shares, shapes, cells;
 };
 struct core_totals core_totals(const struct core *c);

@@ -243,7 +243,7 @@ static void release(struct core *c, uint32_t later, int64_t since_ms)
     j->since_ms = MAX(since_ms, j->submit_ms);
     later_free(&c->laters, later);
     if (j->state == JOB_QUEUED)
-        queue_add(&c->queue, &c->shapes, &c->shares, job);
+        core_wait(c, job);
 }
 
 static void can_never(struct laters *l, uint32_t later, const struct after *cause, uint64_t by)
@@ -361,7 +361,8 @@ int64_t core_wake_ms(const struct core *c)
     const struct laters *l = &c->laters;
     int64_t due_ms = l->due.n ? l->at[heap_top(&l->due)].begin_ms : INT64_MAX;
     bool reviews = c->queue.waiting && c->cluster.holding && (c->policy.take_back || c->claims);
-    return reviews ? MIN(due_ms, c->review_ms) : due_ms;
+    int64_t wake_ms = MIN(due_ms, windows_wake_ms(c));
+    return reviews ? MIN(wake_ms, c->review_ms) : wake_ms;
 }
 
 bool core_never(const struct core *c, struct never *out)

@@ -297,6 +297,24 @@ static bool try_claim(struct core *c, uint32_t claim, struct arena *a, struct pl
     return true;
 }
 
+/* What has to leave a machine before its window ends is frozen, and goes on by itself. */
+static void hand_back(struct core *c, struct arena *a, struct plan *out)
+{
+    for (uint32_t p = 0; p < c->cluster.pool_names.n; p++) {
+        const struct pool *pool = &c->cluster.pool[p];
+        if (pool->left_ms > c->policy.window_lead_ms)
+            continue;
+        for (uint32_t i = 0; i < pool->n; i++) {
+            const struct node *n = &c->cluster.node[pool->node[i]];
+            for (uint32_t k = 0; k < n->jobs; k++)
+                if (window_is_due(c, p, &c->queue.job[n->job[k]])) {
+                    core_take(c, n->job[k], c->now_ms);
+                    plan_add(out, a, ACT_TAKE, &c->queue.job[n->job[k]], NULL, 0);
+                }
+        }
+    }
+}
+
 /* Jobs that have a promise start when all of its slots are free. */
 static void try_promises(struct core *c, struct arena *a, struct plan *out)
 {
@@ -345,6 +363,7 @@ static void derive_history(struct core *c)
     }
     history_derive_done(h);
     c->history_ms = c->now_ms + DERIVE_MS;
+    c->windows_changed = true;
 }
 
 static void learn(struct core *c)
@@ -365,7 +384,9 @@ static void learn(struct core *c)
  * restoring does this part again. */
 void core_open_pass(struct core *c, int64_t wall_ms)
 {
+    windows_review(c, wall_ms);
     learn(c);
+    windows_learn(c);
     later_due(c, wall_ms);
     promises_review(c);
     claims_review(c);
@@ -382,6 +403,7 @@ void core_pass(struct core *c, int64_t now_ms, struct arena *a, struct plan *out
     c->passes++;
     *out = (struct plan){ 0 };
     core_open_pass(c, now_ms);
+    hand_back(c, a, out);
     try_promises(c, a, out);
     try_claims(c, a, out);
     wake_for_room(c);

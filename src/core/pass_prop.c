@@ -143,6 +143,10 @@ static void check_pass(uint64_t seed, struct core *ref, const struct plan *p, in
     core_open_pass(ref, now_ms);
     shares_set_levels(&ref->shares, now_ms);
     for (size_t i = 0; i < p->n; i++) {
+        if (p->action[i].kind == ACT_TAKE) { /* a window ends */
+            core_take(ref, queue_find(&ref->queue, p->action[i].job.v), now_ms);
+            continue;
+        }
         CHECK_AT(seed, reference_start(ref, &id) && id == p->action[i].job.v);
         CHECK_AT(seed, core_job(ref, (job_id){ id }, &j) && j.n == p->action[i].n);
         CHECK_AT(seed, memcmp(j.slots, p->action[i].slots, j.n * sizeof *j.slots) == 0);

@@ -33,6 +33,8 @@ static const struct policy_key keys[] = {
       "For an express job its share may be so many times above another's, in thousandths" },
     { "review_ms", offsetof(struct policy, review_ms), 0, DAY_MS, 30000,
       "So often all that wait are looked at for taking back" },
+    { "window_lead_ms", offsetof(struct policy, window_lead_ms), MINUTE_MS, DAY_MS, 30 * MINUTE_MS,
+      "So long before a window ends only jobs start there that surely end in time" },
 };
 
 _Static_assert(ARRAY_LEN(keys) <= POLICY_KEYS_MAX, "readers have room for them");

@@ -8,6 +8,7 @@
 #include "core/policy.h"
 #include "core/queue.h"
 #include "core/take.h"
+#include "core/window.h"
 
 /* Room kept on nodes for a job that has waited too long; nothing else starts in it. */
 struct claim {
@@ -47,6 +48,9 @@ struct core {
     struct gang_scratch scratch;
     struct slot *slots; /* working memory for one placement */
     int64_t now_ms;     /* the latest time seen */
+    int64_t wall_ms;    /* the clock at the last pass; windows are about what people see on it */
+    bool windows_changed; /* what waiting jobs need of a window is asked anew */
+    bool windows_used;    /* waiting jobs were asked while there were windows */
     uint64_t passes;    /* made so far */
     bool pass_open;     /* a journal's pass is being restored: its decisions may still follow */
     uint64_t last_job;  /* the largest job id seen */
@@ -64,6 +68,17 @@ static inline int64_t core_next_cost_milli(const struct core *c, const struct re
     struct amounts a = core_amounts(c, r);
     return (int64_t)a.of[RES_GPU] + (int64_t)a.of[RES_CPU] * c->policy.cpu_cost_milli / 1000;
 }
+
+/* window.c */
+void core_wait(struct core *c, uint32_t job); /* it starts to wait */
+/* The pool's windows from now on; NULL: it has none. */
+void window_set(struct core *c, uint32_t pool, const struct calendar *calendar, int64_t t_ms);
+void windows_review(struct core *c, int64_t wall_ms); /* the windows as the clock says */
+void windows_learn(struct core *c); /* what waiting jobs need of a window, by what is known now */
+bool window_is_due(const struct core *c, uint32_t pool, const struct job *j);
+int64_t windows_wake_ms(const struct core *c);
+/* When the job, which holds something, has to leave a window that ends then. */
+int64_t window_leave_ms(const struct core *c, const struct job *j, int64_t closes_ms);
 
 /* core.c: what a pass and the journal's decisions have in common */
 void core_open_pass(struct core *c, int64_t wall_ms); /* what a pass does before its decisions */
