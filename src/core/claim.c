@@ -279,7 +279,8 @@ void claims_review(struct core *c)
     enum resource which;
     for (uint32_t i = 0; i < c->claims;) {
         uint32_t job = c->claim[i].job;
-        if (core_over_limit(c, &c->queue.job[job], &which) == NONE && !is_late(c, &c->claim[i]))
+        const struct job *j = &c->queue.job[job];
+        if (!j->promised && core_over_limit(c, j, &which) == NONE && !is_late(c, &c->claim[i]))
             i++;
         else
             claims_drop(c, job);
@@ -313,6 +314,8 @@ bool claims_lend(struct core *c, uint32_t job)
 {
     const struct job *j = &c->queue.job[job];
     const struct request *r = &c->shapes.at[j->shape].request;
+    if (j->has_claim) /* that would fall in the middle of a pass */
+        return false;
     if (r->replicas > 1 && (r->scope == SCOPE_SWITCH || r->layout == LAYOUT_FEWEST))
         return false; /* the nodes of a claim were chosen for another */
     for (uint32_t i = 0; i < c->claims; i++) {

@@ -503,8 +503,6 @@ void cluster_set_left(struct cluster *c, uint32_t pool, int64_t left_ms)
         count_node(c, &c->node[p->node[i]], true);
         node_enter_cell(c, p->node[i]);
     }
-    if (turns)
-        cluster_wake_pool(c, pool);
 }
 
 void cluster_wake_pool(struct cluster *c, uint32_t pool)

@@ -2,6 +2,8 @@
  * group: the pass that made the promise has decided, and nobody else starts in those slots. */
 #include "core/state.h"
 
+/* A claim of the job stays until the next pass: what it gives free in the middle of one would be
+ * seen by those only who have not had their turn. */
 void promise_make(struct core *c, uint32_t job, const struct slot *slots, uint32_t n)
 {
     struct job *j = &c->queue.job[job];
@@ -11,7 +13,6 @@ void promise_make(struct core *c, uint32_t job, const struct slot *slots, uint32
     *p = (struct promise){ .job = job, .n = n, .slot = xcalloc(n, sizeof *slots) };
     memcpy(p->slot, slots, n * sizeof *slots);
     p->cost_milli = cluster_cost_milli(&c->cluster, r, slots, n, c->policy.cpu_cost_milli);
-    claims_drop(c, job);
     if (j->group != NONE)
         queue_remove(&c->queue, &c->shapes, &c->shares, job);
     j->promised = true;
@@ -25,6 +26,7 @@ void promise_drop(struct core *c, uint32_t job)
     if (!j->promised)
         return;
     j->promised = false;
+    claims_drop(c, job);
     for (uint32_t i = 0; i < c->promises; i++) {
         struct promise *p = &c->promise[i];
         if (p->job != job)

@@ -417,6 +417,8 @@ static bool cheapest(const struct taker *t, uint32_t left, uint32_t *out_q, stru
     for (uint32_t k = 0; k < cl->kinds; k++)
         if (kind_takes(&cl->kind[k], t->r))
             q = MAX(q, replicas_on(t, &cl->kind[k], left));
+    if (t->r->scope == SCOPE_NODE && q < t->r->replicas)
+        return false; /* the machines that would hold it all are given back soon, or closed */
     for (uint32_t i = 0; i < cl->nodes && q; i++) {
         if ((t->moves ? t->s->reach[i].moved : t->s->reach[i].frozen) < q * each)
             continue;

@@ -114,6 +114,7 @@ static void refresh(struct core *c, uint32_t pool, int64_t wall_ms)
         p->from_ms = wall_ms;
         p->change_ms = calendar_next_change(&p->calendar, wall_ms);
         p->open = calendar_is_open(&p->calendar, wall_ms);
+        cluster_wake_pool(&c->cluster, pool); /* it may have been closed in between */
     }
     int64_t left_ms = p->change_ms == INT64_MAX ? INT64_MAX : p->change_ms - wall_ms;
     cluster_set_left(&c->cluster, pool, p->open ? left_ms : -1);
@@ -128,7 +129,6 @@ void window_set(struct core *c, uint32_t pool, const struct calendar *calendar, 
     p->calendar = calendar ? *calendar : calendar_always();
     p->from_ms = p->change_ms = INT64_MIN; /* unknown */
     refresh(c, pool, t_ms);
-    cluster_wake_pool(&c->cluster, pool);
     c->windows_changed = true;
     c->windows_used = c->windows_used || calendar;
 }
