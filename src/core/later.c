@@ -404,7 +404,7 @@ uint32_t later_open(const struct core *c, const struct later *at, struct after o
 uint32_t core_job_after(const struct core *c, job_id id, struct after out[AFTER_MAX])
 {
     const struct later *at = later_of(c, id.v);
-    return at ? later_open(c, at, out) : 0;
+    return at && !at->never ? later_open(c, at, out) : 0; /* what can never start waits no more */
 }
 
 /* ---- the audit ---- */

@@ -104,7 +104,7 @@ bool core_job(const struct core *c, job_id id, struct job_view *out)
         .submit_ms = j->submit_ms,
         .since_ms = j->since_ms,
         .begin_ms = l && later_is_early(c, l) ? l->begin_ms : 0,
-        .afters = l ? l->open : 0,
+        .afters = l && !l->never ? l->open : 0,
         .why = why_not(c, j, l),
         .slots = j->held ? j->held->slot : NULL,
         .n = j->held ? j->held->n : 0,
