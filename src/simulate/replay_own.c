@@ -8,17 +8,21 @@
 #include "simulate/replay.h"
 #include "sys/progress.h"
 
+#define IDLE_MAX_MS (30 * 86400 * INT64_C(1000))
+
 struct own {
     struct core *core;
     struct arena arena;
     struct heap ends; /* jobs of the part that run, by end */
     uint32_t *pos;
     int64_t *left_ms, *since_ms; /* of work and of what freezing cost; begin of the last stint */
+    double *lent;                /* of each job, its GPUs in each window of the trace */
     const struct part *p;
     struct outcome *out;
     const struct replay_options *options;
     struct buf *journal;
     struct replay_meter *meter;
+    int64_t idle_ms; /* since when nothing runs and nothing comes */
 };
 
 static void own_free(struct own *o)
@@ -29,6 +33,7 @@ static void own_free(struct own *o)
     free(o->pos);
     free(o->left_ms);
     free(o->since_ms);
+    free(o->lent);
 }
 
 static bool ends_before(const void *ctx, uint32_t a, uint32_t b)
@@ -38,12 +43,20 @@ static bool ends_before(const void *ctx, uint32_t a, uint32_t b)
     return x != y ? x < y : a < b;
 }
 
-static int tell(struct own *o, const struct event *ev, struct err *e)
+/* The core's clock is the one that people see: calendars are about that. */
+static int64_t clock_ms(const struct own *o, int64_t now_ms)
 {
-    if (core_apply(o->core, ev, e) < 0)
+    return now_ms + o->p->t->epoch_ms;
+}
+
+static int tell(struct own *o, const struct event *what, struct err *e)
+{
+    struct event ev = *what;
+    ev.t_ms = clock_ms(o, ev.t_ms);
+    if (core_apply(o->core, &ev, e) < 0)
         return -1;
     if (o->journal)
-        journal_write(ev, o->journal);
+        journal_write(&ev, o->journal);
     return 0;
 }
 
@@ -75,6 +88,13 @@ static int build(struct own *o, struct err *e)
             .limit = tt->limit,
             .user_limit = AMOUNTS_NO_LIMIT,
         };
+        if (tell(o, &ev, e) < 0)
+            return -1;
+    }
+    for (uint32_t i = 0; i < t->windows; i++) {
+        struct event ev = { .t_ms = begin_ms, .kind = EVENT_POOL };
+        ev.pool =
+            (struct event_pool){ str_of(t->window[i].pool), str_of(t->window[i].calendar) };
         if (tell(o, &ev, e) < 0)
             return -1;
     }
@@ -127,10 +147,35 @@ static int job_event(struct own *o, uint32_t i, enum job_event what, int64_t now
 
 static void write_plan(struct own *o, const struct plan *plan, int64_t now_ms)
 {
+    now_ms = clock_ms(o, now_ms);
     journal_write(&(struct event){ .t_ms = now_ms, .kind = EVENT_PASS }, o->journal);
     for (size_t k = 0; k < plan->n; k++) {
         struct event ev = action_event(&plan->action[k], now_ms);
         journal_write(&ev, o->journal);
+    }
+}
+
+static void note_lent(struct own *o, uint32_t i, const struct action *a)
+{
+    const struct trace *t = o->p->t;
+    double *lent = o->lent + (size_t)i * t->windows;
+    for (uint32_t w = 0; w < t->windows; w++)
+        lent[w] = 0;
+    for (uint32_t k = 0; k < a->n && t->windows; k++) {
+        uint32_t w = trace_window_of(t, o->p->node[a->slots[k].node]);
+        if (w != NONE)
+            lent[w] += slots_gpus(&a->slots[k], 1);
+    }
+}
+
+static void end_stint(struct own *o, uint32_t i, int64_t now_ms)
+{
+    struct trace *t = o->p->t;
+    outcome_hold(t, o->out, o->p->job[i], o->since_ms[i], now_ms);
+    for (uint32_t w = 0; w < t->windows; w++) {
+        const struct lease l = { w, o->lent[(size_t)i * t->windows + w], o->since_ms[i], now_ms };
+        if (l.gpus > 0)
+            outcome_lend(t, o->out, &l);
     }
 }
 
@@ -143,6 +188,7 @@ static int begin_stint(struct own *o, uint32_t i, const struct action *a, int64_
         o->left_ms[i] = o->p->t->job[job].duration_ms;
         o->out->gpus[job] = slots_gpus(a->slots, a->n);
     }
+    note_lent(o, i, a);
     o->since_ms[i] = now_ms;
     o->out->end_ms[job] = now_ms + o->left_ms[i];
     heap_push(&o->ends, i);
@@ -157,7 +203,7 @@ static int freeze(struct own *o, uint32_t i, int64_t now_ms, struct err *e)
     o->left_ms[i] = o->out->end_ms[job] - now_ms + replay_freeze_ms(o->options, &o->p->t->job[job]);
     o->out->end_ms[job] = NEVER;
     o->out->freezes[job]++;
-    outcome_hold(o->p->t, o->out, job, o->since_ms[i], now_ms);
+    end_stint(o, i, now_ms);
     return job_event(o, i, JOB_EV_FROZE, now_ms, e);
 }
 
@@ -168,7 +214,7 @@ static int pass(struct own *o, int64_t now_ms, struct err *e)
         struct plan plan;
         again = false;
         arena_reset(&o->arena);
-        core_pass(o->core, now_ms, &o->arena, &plan);
+        core_pass(o->core, clock_ms(o, now_ms), &o->arena, &plan);
         if (o->journal)
             write_plan(o, &plan, now_ms);
         for (size_t k = 0; k < plan.n; k++) {
@@ -189,16 +235,36 @@ static int pass(struct own *o, int64_t now_ms, struct err *e)
 static int step(struct own *o, int64_t now_ms, uint32_t *next, struct err *e)
 {
     while (o->ends.n && o->out->end_ms[o->p->job[heap_top(&o->ends)]] <= now_ms) {
-        uint32_t i = heap_pop(&o->ends), job = o->p->job[i];
+        uint32_t i = heap_pop(&o->ends);
         if (job_event(o, i, JOB_EV_EXITED_OK, now_ms, e) < 0)
             return -1;
-        outcome_hold(o->p->t, o->out, job, o->since_ms[i], now_ms);
+        end_stint(o, i, now_ms);
         progress_set(o->meter->bar, ++o->meter->done);
     }
     for (; *next < o->p->jobs && o->p->t->job[o->p->job[*next]].submit_ms <= now_ms; ++*next)
         if (submit(o, *next, e) < 0)
             return -1;
     return pass(o, now_ms, e);
+}
+
+/* When something happens next: an end, a submit, or what the core waits for.  INT64_MAX: never, or
+ * nothing but that for so long that what waits will never start. */
+static int64_t next_ms(struct own *o, uint32_t next)
+{
+    const struct part *p = o->p;
+    int64_t now_ms = INT64_MAX;
+    if (o->ends.n)
+        now_ms = o->out->end_ms[p->job[heap_top(&o->ends)]];
+    if (next < p->jobs)
+        now_ms = MIN(now_ms, p->t->job[p->job[next]].submit_ms);
+    bool idle = now_ms == INT64_MAX;
+    int64_t wake_ms = core_wake_ms(o->core);
+    if (wake_ms == INT64_MAX || (idle && core_totals(o->core).waiting == 0))
+        return now_ms;
+    wake_ms -= p->t->epoch_ms;
+    if (!idle)
+        o->idle_ms = wake_ms;
+    return idle && wake_ms - o->idle_ms > IDLE_MAX_MS ? INT64_MAX : MIN(now_ms, wake_ms);
 }
 
 int replay_own(const struct part *p, const struct replay_options *opt, struct outcome *out,
@@ -212,19 +278,14 @@ int replay_own(const struct part *p, const struct replay_options *opt, struct ou
     o.pos = heap_positions(p->jobs);
     o.left_ms = xcalloc(p->jobs + 1, sizeof *o.left_ms);
     o.since_ms = xcalloc(p->jobs + 1, sizeof *o.since_ms);
+    o.lent = xcalloc((size_t)p->jobs * p->t->windows + 1, sizeof *o.lent);
     o.ends = (struct heap){ .pos = o.pos, .before = ends_before, .ctx = &o };
     if (o.journal)
         journal_write_header(o.journal);
     if (tell_policy(&o, e) < 0 || build(&o, e) < 0)
         return -1;
-    while (next < p->jobs || o.ends.n) {
-        int64_t now_ms = INT64_MAX;
-        if (o.ends.n)
-            now_ms = out->end_ms[p->job[heap_top(&o.ends)]];
-        if (next < p->jobs)
-            now_ms = MIN(now_ms, p->t->job[p->job[next]].submit_ms);
+    for (int64_t now_ms; (now_ms = next_ms(&o, next)) != INT64_MAX;)
         if (step(&o, now_ms, &next, e) < 0)
             return -1;
-    }
     return 0;
 }
