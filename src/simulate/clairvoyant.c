@@ -1,25 +1,70 @@
-/* The most that lent machines can work, whoever schedules them: a bound, not a schedule.
+/* A clairvoyant schedule on machines that are lent at times: what a harvest is measured by.
  *
- * It knows all arrivals and run times, freezes and moves jobs for nothing and at any instant, cuts
- * GPUs as finely as it likes, and gives lent machines whatever they can run, even while others
- * stand idle.  Where jobs have a most that they can use at a time (their GPUs), the longest left
- * first does the most work by any time.  So no schedule, of whatever policy, gets more; how much
- * less the best possible one gets is not known.  Time goes in steps, of a minute in a week.
+ * It knows when each job comes and how long it runs, freezes and moves jobs at any instant and for
+ * nothing, and starts what has the least left first: whenever a job comes or ends and whenever a
+ * window opens or closes, all that is there is placed anew.  It fills lent machines first, those
+ * with the smaller GPUs before the others, so that what only fits elsewhere finds room there.  It
+ * knows no shares, limits, link groups or switches, which can only help it.  Jobs without GPUs are
+ * left out.  So it is a schedule that exists, with liberties that no real one has; it is not proven
+ * to be the one that works lent machines the most.
  */
 #include "simulate/measure.h"
 
-#define STEP_MS (60 * INT64_C(1000))
-#define STEPS_MAX 20160
-
-struct present {
-    double left_ms, gpus; /* run time that is left, all alone on its GPUs */
+struct machine {
+    const struct event_node *n;
+    uint32_t window; /* NONE: it may always work */
+    bool open;
+    uint32_t cpu_milli, mem_mib; /* free */
+    uint16_t gpu[GPUS_PER_NODE_MAX];
 };
 
-static int longest_first(const void *pa, const void *pb)
+struct present {
+    uint32_t job;
+    int64_t left_ms;
+    bool runs;
+    double lent; /* GPUs on lent machines, while it runs */
+};
+
+struct seer {
+    const struct trace *t;
+    struct machine *m;
+    struct calendar *calendar;
+    struct present *p;
+    uint32_t n, next; /* jobs that are there; the next to come */
+};
+
+static void seer_free(struct seer *s)
 {
-    const struct present *a = pa, *b = pb;
-    return a->left_ms > b->left_ms ? -1 : a->left_ms < b->left_ms;
+    free(s->m);
+    free(s->calendar);
+    free(s->p);
 }
+
+static int lent_first(const void *pa, const void *pb)
+{
+    const struct machine *a = pa, *b = pb;
+    if ((a->window == NONE) != (b->window == NONE))
+        return a->window == NONE ? 1 : -1;
+    if (a->n->gpu_mem_mib != b->n->gpu_mem_mib)
+        return a->n->gpu_mem_mib < b->n->gpu_mem_mib ? -1 : 1;
+    return a->n < b->n ? -1 : a->n > b->n;
+}
+
+static struct seer seer_new(const struct trace *t)
+{
+    struct seer s = { .t = t };
+    s.m = xcalloc((size_t)t->nodes + 1, sizeof *s.m);
+    s.calendar = xcalloc((size_t)t->windows + 1, sizeof *s.calendar);
+    s.p = xcalloc((size_t)t->jobs + 1, sizeof *s.p);
+    for (uint32_t w = 0; w < t->windows; w++)
+        s.calendar[w] = window_calendar(t, w);
+    for (uint32_t i = 0; i < t->nodes; i++)
+        s.m[i] = (struct machine){ .n = &t->node[i], .window = trace_window_of(t, i) };
+    qsort(s.m, t->nodes, sizeof *s.m, lent_first);
+    return s;
+}
+
+/* ---- placing ---- */
 
 static bool allows_model(const char *models, struct str model)
 {
@@ -32,72 +77,144 @@ static bool allows_model(const char *models, struct str model)
     return models[0] == 0;
 }
 
-static bool fits(const struct trace_job *j, const struct event_node *n)
+/* What a replica takes of each of its GPUs on this machine; 0: it cannot run there. */
+static uint32_t part_of(const struct trace_job *j, const struct machine *m)
 {
     const struct request *r = &j->request;
-    return r->gpus <= n->gpus && r->gpu_mem_mib <= n->gpu_mem_mib && r->cpu_milli <= n->cpu_milli &&
-           r->mem_mib <= n->mem_mib && n->gpus && allows_model(j->models, n->model);
+    if (m->n->gpus == 0 || r->gpu_mem_mib > m->n->gpu_mem_mib || !allows_model(j->models, m->n->model))
+        return 0;
+    if (r->gpus)
+        return GPU_MILLI;
+    uint32_t by_mem = (uint32_t)((uint64_t)r->gpu_mem_mib * GPU_MILLI / MAX(m->n->gpu_mem_mib, 1u));
+    return MAX((uint32_t)r->gpu_milli, by_mem);
 }
 
-static bool fits_lent(const struct trace *t, const struct trace_job *j)
+/* The fullest GPU that holds it; -1: none. */
+static int pick_gpu(const struct machine *m, uint32_t part)
 {
-    for (uint32_t i = 0; i < t->nodes; i++)
-        if (t->node[i].pool.n && fits(j, &t->node[i]))
-            return true;
-    return false;
+    int best = -1;
+    for (int g = 0; g < (int)m->n->gpus; g++)
+        if (m->gpu[g] >= part && (best < 0 || m->gpu[g] < m->gpu[best]))
+            best = g;
+    return best;
 }
 
-/* GPUs of the lent machines that are open then. */
-static double open_gpus(const struct trace *t, const struct calendar *c, int64_t now_ms)
+/* Takes one replica's GPUs, CPUs and memory; gives the GPUs it took, < 0 when it does not fit. */
+static double take(struct machine *m, const struct trace_job *j)
 {
-    double gpus = 0;
-    for (uint32_t w = 0; w < t->windows; w++) {
-        bool open = calendar_is_open(&c[w], now_ms + t->epoch_ms);
-        for (uint32_t i = 0; i < t->nodes && open; i++)
-            gpus += trace_window_of(t, i) == w ? t->node[i].gpus : 0;
+    const struct request *r = &j->request;
+    uint32_t part = part_of(j, m), need = MAX((uint32_t)r->gpus, 1u), have = 0;
+    if (!m->open || part == 0 || m->cpu_milli < r->cpu_milli || m->mem_mib < r->mem_mib)
+        return -1;
+    for (uint32_t g = 0; g < m->n->gpus; g++)
+        have += m->gpu[g] >= part;
+    if (have < need)
+        return -1;
+    m->cpu_milli -= r->cpu_milli;
+    m->mem_mib -= r->mem_mib;
+    for (uint32_t k = 0; k < need; k++) {
+        int g = pick_gpu(m, part);
+        m->gpu[g] = (uint16_t)(m->gpu[g] - part);
     }
-    return gpus;
+    return need * (double)part / GPU_MILLI;
 }
 
-/* Works on what is there for one step; returns GPU × ms, and drops what is done. */
-static double work(struct present *p, uint32_t *n, double gpus, double step_ms)
+/* All replicas or none; a gang that does not fit leaves no trace. */
+static void place(struct seer *s, struct present *p, struct machine *undo)
+{
+    const struct trace_job *j = &s->t->job[p->job];
+    uint32_t left = j->request.replicas;
+    p->runs = false;
+    p->lent = 0;
+    if (left > 1)
+        memcpy(undo, s->m, s->t->nodes * sizeof *undo);
+    for (uint32_t i = 0; i < s->t->nodes && left; i++) {
+        double gpus;
+        while (left && (gpus = take(&s->m[i], j)) >= 0) {
+            p->lent += s->m[i].window != NONE ? gpus : 0;
+            left--;
+        }
+    }
+    p->runs = left == 0;
+    if (!p->runs) {
+        p->lent = 0;
+        if (j->request.replicas > 1)
+            memcpy(s->m, undo, s->t->nodes * sizeof *undo);
+    }
+}
+
+static int least_left_first(const void *pa, const void *pb)
+{
+    const struct present *a = pa, *b = pb;
+    if (a->left_ms != b->left_ms)
+        return a->left_ms < b->left_ms ? -1 : 1;
+    return a->job < b->job ? -1 : a->job > b->job;
+}
+
+static void place_all(struct seer *s, int64_t now_ms)
+{
+    AUTO(free_p) struct machine *undo = xcalloc((size_t)s->t->nodes + 1, sizeof *undo);
+    for (uint32_t i = 0; i < s->t->nodes; i++) {
+        struct machine *m = &s->m[i];
+        m->open = m->window == NONE ||
+                  calendar_is_open(&s->calendar[m->window], now_ms + s->t->epoch_ms);
+        m->cpu_milli = m->n->cpu_milli;
+        m->mem_mib = m->n->mem_mib;
+        for (uint32_t g = 0; g < m->n->gpus; g++)
+            m->gpu[g] = GPU_MILLI;
+    }
+    qsort(s->p, s->n, sizeof *s->p, least_left_first);
+    for (uint32_t i = 0; i < s->n; i++)
+        place(s, &s->p[i], undo);
+}
+
+/* ---- time ---- */
+
+static int64_t next_event_ms(const struct seer *s, int64_t now_ms)
+{
+    int64_t next_ms = INT64_MAX;
+    if (s->next < s->t->jobs)
+        next_ms = s->t->job[s->next].submit_ms;
+    for (uint32_t w = 0; w < s->t->windows; w++) {
+        int64_t change_ms = calendar_next_change(&s->calendar[w], now_ms + s->t->epoch_ms);
+        if (change_ms != INT64_MAX)
+            next_ms = MIN(next_ms, change_ms - s->t->epoch_ms);
+    }
+    for (uint32_t i = 0; i < s->n; i++)
+        if (s->p[i].runs)
+            next_ms = MIN(next_ms, now_ms + s->p[i].left_ms);
+    return next_ms;
+}
+
+/* Runs what was placed; returns GPU × ms on lent machines. */
+static double run(struct seer *s, int64_t ms)
 {
     double done = 0;
     uint32_t left = 0;
-    qsort(p, *n, sizeof *p, longest_first);
-    for (uint32_t i = 0; i < *n; i++) {
-        double use = MIN(p[i].gpus, gpus), ms = step_ms;
-        if (use > 0) {
-            ms = MIN(ms, p[i].left_ms * p[i].gpus / use);
-            p[i].left_ms -= ms * use / p[i].gpus;
-            done += ms * use;
-            gpus -= ms * use / step_ms;
-        }
-        if (p[i].left_ms > 0)
-            p[left++] = p[i];
+    for (uint32_t i = 0; i < s->n; i++) {
+        struct present *p = &s->p[i];
+        done += p->lent * (double)ms;
+        p->left_ms -= p->runs ? ms : 0;
+        if (p->left_ms > 0)
+            s->p[left++] = *p;
     }
-    *n = left;
+    s->n = left;
     return done;
 }
 
-double clairvoyant_hours(const struct trace *t, const struct outcome *o, int64_t from_ms,
-                         int64_t to_ms)
+double clairvoyant_hours(const struct trace *t, int64_t from_ms, int64_t to_ms)
 {
-    AUTO(free_p) struct calendar *c = xcalloc((size_t)t->windows + 1, sizeof *c);
-    AUTO(free_p) struct present *p = xcalloc((size_t)t->jobs + 1, sizeof *p);
-    uint32_t n = 0, next = 0;
+    AUTO(seer_free) struct seer s = seer_new(t);
     double gpu_ms = 0;
-    int64_t step_ms = MAX(STEP_MS, (to_ms - from_ms) / STEPS_MAX);
-    for (uint32_t w = 0; w < t->windows; w++)
-        c[w] = window_calendar(t, w);
-    for (int64_t now_ms = from_ms; now_ms < to_ms; now_ms += step_ms) {
-        int64_t until_ms = MIN(now_ms + step_ms, to_ms);
-        for (; next < t->jobs && t->job[next].submit_ms < until_ms; next++) {
-            double gpus = job_gpus(t, o, next);
-            if (gpus > 0 && fits_lent(t, &t->job[next]))
-                p[n++] = (struct present){ (double)t->job[next].duration_ms, gpus };
+    for (int64_t now_ms = from_ms, until_ms; now_ms < to_ms; now_ms = until_ms) {
+        for (; s.next < t->jobs && t->job[s.next].submit_ms <= now_ms; s.next++) {
+            const struct trace_job *j = &t->job[s.next];
+            if (j->request.gpus || request_shares_gpu(&j->request))
+                s.p[s.n++] = (struct present){ .job = s.next, .left_ms = j->duration_ms };
         }
-        gpu_ms += work(p, &n, open_gpus(t, c, now_ms), (double)(until_ms - now_ms));
+        place_all(&s, now_ms);
+        until_ms = MIN(next_event_ms(&s, now_ms), to_ms);
+        gpu_ms += run(&s, until_ms - now_ms);
     }
     return gpu_ms / 3.6e6;
 }

@@ -31,9 +31,9 @@ void entitle_at(struct entitle *x, const double *demand, double *out_entitled);
 /* What lent machines worked, and what they could have. */
 void measure_lent(const struct trace *t, const struct outcome *o, struct report *out);
 
-/* clairvoyant.c: GPU-hours that lent machines can work between two times, whoever schedules. */
-double clairvoyant_hours(const struct trace *t, const struct outcome *o, int64_t from_ms,
-                         int64_t to_ms);
+/* clairvoyant.c: GPU-hours that lent machines work between two times under a clairvoyant
+ * schedule. */
+double clairvoyant_hours(const struct trace *t, int64_t from_ms, int64_t to_ms);
 /* The calendar of one window; trace_finish has read it before. */
 struct calendar window_calendar(const struct trace *t, uint32_t window);
 

@@ -43,6 +43,6 @@ void measure_lent(const struct trace *t, const struct outcome *o, struct report 
     }
     r->harvest = gpu_ms / 3.6e6;
     r->outside_window_s = outside_ms / 1e3;
-    r->harvest_most = clairvoyant_hours(t, o, from_ms, to_ms);
+    r->harvest_most = clairvoyant_hours(t, from_ms, to_ms);
     r->harvest_ratio = r->harvest / r->harvest_most;
 }
