@@ -2,6 +2,9 @@
 
 #include "core/state.h"
 
+/* While machines are lent, what none of them can run goes first on the others, inside its user: what
+ * they can run has them. */
+#define ONLY_HERE 10.0
 #define SOON 0.25 /* of the cases: an express job may well end in its time */
 
 struct core *core_new(void)
@@ -86,6 +89,12 @@ bool core_is_express(const struct core *c, const struct job *j)
     return (double)(ran_ms + left_ms) * gpus < most_ms;
 }
 
+float core_worth(const struct core *c, uint32_t tenant, const struct request *r, uint32_t bin)
+{
+    double worth = history_worth(&c->history, tenant, history_size(r), bin);
+    return (float)(worth / history_gpus_weight(r) * (window_is_only_here(c, r) ? ONLY_HERE : 1));
+}
+
 /* What a job that runs is worth now, and its class: lifted for as long as it had waited. */
 void core_rate(struct core *c, struct job *j)
 {
@@ -96,8 +105,7 @@ void core_rate(struct core *c, struct job *j)
     uint32_t lift = (uint32_t)MIN(waited / c->policy.age_step_ms, c->policy.age_max_steps);
     uint32_t bin = history_bin(core_ran_ms(j, c->now_ms));
     h->rank = j->priority + (c->now_ms - h->since_ms < waited ? lift : 0);
-    h->worth = (float)(history_worth(&c->history, core_tenant(c, j), history_size(r), bin) /
-                       history_gpus_weight(r));
+    h->worth = core_worth(c, core_tenant(c, j), r, bin);
     h->overdue = waited >= c->policy.claim_after_ms && c->now_ms - h->since_ms < waited;
     h->express = core_is_express(c, j);
     if (h->rank < leaf->least_rank ||

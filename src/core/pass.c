@@ -98,9 +98,7 @@ static void open_user(struct core *c, uint32_t leaf)
             continue;
         u->at[i].rank = queue_rank(&u->at[i], &c->policy, c->now_ms);
         const struct request *r = &c->shapes.at[u->at[i].shape].request;
-        u->at[i].worth =
-            (float)(history_worth(&c->history, s->parent, history_size(r), u->at[i].stage) /
-                    history_gpus_weight(r));
+        u->at[i].worth = core_worth(c, s->parent, r, u->at[i].stage);
         heap_push(&s->ready, i);
     }
 }

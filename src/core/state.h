@@ -50,6 +50,7 @@ struct core {
     int64_t now_ms;     /* the latest time seen */
     int64_t wall_ms;    /* the clock at the last pass; windows are about what people see on it */
     bool windows_changed; /* what waiting jobs need of a window is asked anew */
+    bool lends;           /* a window is open, as of the last pass */
     bool windows_used;    /* waiting jobs were asked while there were windows */
     uint64_t passes;    /* made so far */
     bool pass_open;     /* a journal's pass is being restored: its decisions may still follow */
@@ -76,6 +77,8 @@ void window_set(struct core *c, uint32_t pool, const struct calendar *calendar, 
 void windows_review(struct core *c, int64_t wall_ms); /* the windows as the clock says */
 void windows_learn(struct core *c); /* what waiting jobs need of a window, by what is known now */
 bool window_is_due(const struct core *c, uint32_t pool, const struct job *j);
+/* A window is open, but no machine that is lent could run it. */
+bool window_is_only_here(const struct core *c, const struct request *r);
 int64_t windows_wake_ms(const struct core *c);
 /* When the job, which holds something, has to leave a window that ends then. */
 int64_t window_leave_ms(const struct core *c, const struct job *j, int64_t closes_ms);
@@ -100,6 +103,8 @@ void core_take(struct core *c, uint32_t job, int64_t now_ms);
 uint32_t core_tenant(const struct core *c, const struct job *j);
 int64_t core_ran_ms(const struct job *j, int64_t now_ms);
 void core_rate(struct core *c, struct job *j);
+/* What running a job of this tenant on is worth, that has run so long before (a bin). */
+float core_worth(const struct core *c, uint32_t tenant, const struct request *r, uint32_t bin);
 /* Will it probably have ended when it has had the GPU time that jobs have on average? */
 bool core_is_express(const struct core *c, const struct job *j);
 

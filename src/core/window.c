@@ -105,6 +105,16 @@ void windows_learn(struct core *c)
     c->windows_used = c->cluster.windows > 0;
 }
 
+bool window_is_only_here(const struct core *c, const struct request *r)
+{
+    const struct cluster *cl = &c->cluster;
+    for (uint32_t k = 0; k < cl->kinds && c->lends; k++)
+        if (cl->kind[k].pool != NONE && !cl->pool[cl->kind[k].pool].always &&
+            kind_allows(&cl->kind[k], r))
+            return false;
+    return c->lends;
+}
+
 /* ---- windows and the clock ---- */
 
 static void refresh(struct core *c, uint32_t pool, int64_t wall_ms)
@@ -135,10 +145,12 @@ void window_set(struct core *c, uint32_t pool, const struct calendar *calendar, 
 
 void windows_review(struct core *c, int64_t wall_ms)
 {
+    c->lends = false;
     for (uint32_t i = 0; i < c->cluster.pool_names.n; i++) {
         if (c->cluster.pool[i].always)
             continue;
         refresh(c, i, wall_ms);
+        c->lends = c->lends || c->cluster.pool[i].open;
         if (wall_ms < c->wall_ms) /* more is left than before */
             cluster_wake_pool(&c->cluster, i);
     }

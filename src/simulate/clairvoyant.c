@@ -20,6 +20,7 @@ struct machine {
 
 struct present {
     uint32_t job;
+    uint32_t at; /* the machine of its first replica; NONE before it has run */
     int64_t left_ms;
     bool runs;
     double lent; /* GPUs on lent machines, while it runs */
@@ -123,19 +124,22 @@ static double take(struct machine *m, const struct trace_job *j)
 static void place(struct seer *s, struct present *p, struct machine *undo)
 {
     const struct trace_job *j = &s->t->job[p->job];
-    uint32_t left = j->request.replicas;
+    uint32_t left = j->request.replicas, at = NONE;
     p->runs = false;
     p->lent = 0;
     if (left > 1)
         memcpy(undo, s->m, s->t->nodes * sizeof *undo);
-    for (uint32_t i = 0; i < s->t->nodes && left; i++) {
+    for (uint32_t k = 0; k <= s->t->nodes && left; k++) { /* where it is before anywhere else */
+        uint32_t i = k ? k - 1 : p->at;
         double gpus;
-        while (left && (gpus = take(&s->m[i], j)) >= 0) {
+        while (i != NONE && left && (gpus = take(&s->m[i], j)) >= 0) {
             p->lent += s->m[i].window != NONE ? gpus : 0;
+            at = at == NONE ? i : at;
             left--;
         }
     }
     p->runs = left == 0;
+    p->at = p->runs ? at : NONE;
     if (!p->runs) {
         p->lent = 0;
         if (j->request.replicas > 1)
@@ -210,7 +214,7 @@ double clairvoyant_hours(const struct trace *t, int64_t from_ms, int64_t to_ms)
         for (; s.next < t->jobs && t->job[s.next].submit_ms <= now_ms; s.next++) {
             const struct trace_job *j = &t->job[s.next];
             if (j->request.gpus || request_shares_gpu(&j->request))
-                s.p[s.n++] = (struct present){ .job = s.next, .left_ms = j->duration_ms };
+                s.p[s.n++] = (struct present){ .job = s.next, .at = NONE, .left_ms = j->duration_ms };
         }
         place_all(&s, now_ms);
         until_ms = MIN(next_event_ms(&s, now_ms), to_ms);
