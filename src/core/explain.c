@@ -41,7 +41,25 @@ struct supply {
     uint32_t most_whole;              /* on one machine */
     uint32_t most_part;               /* on one GPU, thousandths */
     uint64_t whole;
+    uint32_t closed, closing;    /* machines whose window is closed, or ends too soon for the job */
+    int64_t opens_ms, closes_ms; /* the first of those, the last of these */
 };
+
+/* Is its window in the way?  Then it is counted. */
+static bool count_window(const struct cluster *cl, const struct kind *k, const struct request *r,
+                         struct supply *s)
+{
+    bool allows = kind_allows(k, r);
+    if (k->left_ms >= 0 && (!allows || kind_takes(k, r)))
+        return false;
+    int64_t change_ms = cl->pool[k->pool].change_ms;
+    if (k->left_ms < 0 && allows) {
+        s->opens_ms = s->closed++ ? MIN(s->opens_ms, change_ms) : change_ms;
+    } else if (allows) {
+        s->closes_ms = s->closing++ ? MAX(s->closes_ms, change_ms) : change_ms;
+    }
+    return true;
+}
 
 static struct supply count_supply(const struct core *c, const struct request *r)
 {
@@ -51,7 +69,7 @@ static struct supply count_supply(const struct core *c, const struct request *r)
         const struct kind *k = &c->cluster.kind[n->kind];
         uint32_t whole = 0;
         uint64_t milli = 0;
-        if (n->state != NODE_UP)
+        if (n->state != NODE_UP || count_window(&c->cluster, k, r, &s))
             continue;
         for (int g = 0; g < k->gpus; g++) {
             whole += n->offer.gpu[g] == GPU_MILLI;
@@ -113,12 +131,44 @@ static void say_gpus(const struct request *r, const struct supply *s, struct exp
             (double)s->other_milli / 1e3);
 }
 
-static void say_room(struct core *c, const struct request *r, struct explanation *x)
+/* Why it does not start on machines that are given back soon. */
+static const char *why_not_there(const struct job *j)
 {
+    if (j->thaw_cost_ms && !j->restarts)
+        return "that is too soon to start it there";
+    if (j->thaw_cost_ms)
+        return "it may run longer, and a freeze would throw it back to its start";
+    return j->limit_ms ? "it may run longer, and cannot be frozen"
+                       : "it has no time limit, and cannot be frozen";
+}
+
+static void say_windows(const struct job *j, const struct supply *s, struct explanation *x)
+{
+    char at[32];
+    if (s->closed && s->opens_ms == INT64_MAX)
+        say(x, WHY_WINDOW, "%u machine%s that could run it %s not lent any more", s->closed,
+            s->closed == 1 ? "" : "s", s->closed == 1 ? "is" : "are");
+    else if (s->closed)
+        say(x, WHY_WINDOW, "%u machine%s that could run it %s lent from %s on", s->closed,
+            s->closed == 1 ? "" : "s", s->closed == 1 ? "is" : "are",
+            date_format(s->opens_ms, at));
+    if (s->closing)
+        say(x, WHY_WINDOW, "%u machine%s that could run it %s given back at %s: %s", s->closing,
+            s->closing == 1 ? "" : "s", s->closing == 1 ? "is" : "are",
+            date_format(s->closes_ms, at), why_not_there(j));
+}
+
+static void say_room(struct core *c, const struct job *j, struct explanation *x)
+{
+    const struct request *r = &c->shapes.at[j->shape].request;
     struct supply s = count_supply(c, r);
     struct err never;
     if (place_check_possible(&c->cluster, r, &never) < 0) { /* it was taken when one was larger */
         say(x, WHY_TOO_LARGE, "it fits on no machine here any more: %s", never.msg);
+        return;
+    }
+    if (s.nodes_up == 0 && (s.closed || s.closing)) {
+        say_windows(j, &s, x);
         return;
     }
     if (s.nodes_up == 0) {
@@ -140,6 +190,7 @@ static void say_room(struct core *c, const struct request *r, struct explanation
             "machines with free GPUs have too few CPUs and too little memory free");
     else
         say_gpus(r, &s, x);
+    say_windows(j, &s, x);
     if (s.kept)
         say(x, WHY_KEPT, "room on %u machines is kept for jobs that have waited longer", s.kept);
 }
@@ -212,7 +263,7 @@ int core_explain(struct core *c, job_id id, int64_t now_ms, struct explanation *
             say_later(c, later_of(c, id.v), now_ms, &x);
     } else {
         say_limit(c, j, &x);
-        say_room(c, &c->shapes.at[j->shape].request, &x);
+        say_room(c, j, &x);
         if (j->has_claim)
             say(&x, WHY_KEPT,
                 "room is being kept for it: it starts when enough of what runs there has ended");

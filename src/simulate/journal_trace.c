@@ -207,8 +207,8 @@ int journal_verify(const char *file, struct journal_check *out, struct err *e)
 struct reading {
     struct core *core; /* checks that the events make sense together */
     struct trace t;
-    struct names tenants;
-    uint32_t node_cap, tenant_cap, job_cap;
+    struct names tenants, pools;
+    uint32_t node_cap, tenant_cap, job_cap, window_cap;
     struct map job_by_id;
     int64_t *since_ms; /* when the job last began to run; NEVER_RAN: not running */
     uint32_t since_cap;
@@ -226,6 +226,8 @@ static void reading_free(struct reading *r)
     free(r->t.node);
     free(r->t.tenant);
     free(r->t.job);
+    free(r->t.window);
+    names_free(&r->pools);
     arena_free(&r->t.arena);
 }
 
@@ -242,6 +244,18 @@ static void read_node(struct reading *r, const struct event_node *n)
     out->name = str_of(keep(r, n->name));
     out->model = str_of(keep(r, n->model));
     out->net_switch = str_of(keep(r, n->net_switch));
+    out->pool = str_of(keep(r, n->pool));
+}
+
+/* A trace's windows are those of its end; a pool without any is none. */
+static void read_pool(struct reading *r, const struct event_pool *p)
+{
+    uint32_t i = names_intern(&r->pools, p->name);
+    if (i == r->t.windows) {
+        vec_grow(r->t.window, r->t.windows, r->window_cap);
+        r->t.windows++;
+    }
+    r->t.window[i] = (struct trace_window){ keep(r, p->name), keep(r, p->calendar) };
 }
 
 static void read_tenant(struct reading *r, const struct event_tenant *t)
@@ -328,6 +342,8 @@ static int check_names(const struct event *ev, struct err *e)
                                                         : check_name(ev->node.model, "model", e);
     if (ev->kind == EVENT_SUBMIT)
         return check_name(ev->submit.user, "user", e);
+    if (ev->kind == EVENT_POOL)
+        return check_name(ev->pool.name, "name", e);
     return 0;
 }
 
@@ -339,6 +355,8 @@ static int read_event(void *self, const struct event *ev, struct err *e)
     r->last_ms = MAX(r->last_ms, ev->t_ms); /* a clock that was set back does not undo the past */
     if (ev->kind == EVENT_NODE)
         read_node(r, &ev->node);
+    else if (ev->kind == EVENT_POOL)
+        read_pool(r, &ev->pool);
     else if (ev->kind == EVENT_TENANT)
         read_tenant(r, &ev->tenant);
     else if (ev->kind == EVENT_SUBMIT)
@@ -386,6 +404,8 @@ int trace_parse_journal(const char *file, struct str text, struct trace *out, st
                        .jobs = r.t.jobs,
                        .skipped = r.t.skipped };
     t.node = into_arena(&r.t.arena, r.t.node, r.t.nodes, sizeof *t.node);
+    t.windows = r.t.windows;
+    t.window = into_arena(&r.t.arena, r.t.window, r.t.windows, sizeof *t.window);
     t.tenant = into_arena(&r.t.arena, r.t.tenant, r.t.tenants, sizeof *t.tenant);
     t.job = into_arena(&r.t.arena, r.t.job, r.t.jobs, sizeof *t.job);
     t.arena = r.t.arena;

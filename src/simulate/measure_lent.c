@@ -8,7 +8,7 @@ struct calendar window_calendar(const struct trace *t, uint32_t window)
     struct calendar c = calendar_always();
     struct err e;
     if (calendar_parse(str_of(t->window[window].calendar), NULL, NULL, &c, &e) < 0)
-        c = calendar_always(); /* trace_finish refuses those */
+        c = calendar_always(); /* it has none: trace_finish refuses what is wrong */
     return c;
 }
 

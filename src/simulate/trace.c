@@ -44,8 +44,8 @@ static int check_windows(const struct trace *t, struct err *e)
 {
     struct calendar c;
     for (uint32_t w = 0; w < t->windows; w++)
-        if (!name_ok(t->window[w].pool) ||
-            calendar_parse(str_of(t->window[w].calendar), NULL, NULL, &c, e) < 0)
+        if (!name_ok(t->window[w].pool) || !t->window[w].calendar ||
+            (t->window[w].calendar[0] && calendar_parse(str_of(t->window[w].calendar), NULL, NULL, &c, e) < 0))
             return err_set(e, ERR_INVALID, "pool %u has no name, or no calendar", w);
     return 0;
 }
