@@ -51,8 +51,8 @@ struct row {
 
 struct kind {
     uint32_t model, gpu_mem_mib, cpu_milli, mem_mib;
-    uint32_t pool;       /* NONE: of no pool */
-    int64_t left_ms;     /* of its window at the last pass; INT64_MAX: for ever, < 0: it is closed */
+    uint32_t pool;   /* NONE: of no pool */
+    int64_t left_ms; /* of its window at the last pass; INT64_MAX: for ever, < 0: it is closed */
     uint8_t gpus, links; /* link groups; GPUs of a group need not be neighbours */
     uint8_t link[GPUS_PER_NODE_MAX];
     uint32_t nodes;           /* of this kind, in whatever state */
@@ -124,7 +124,7 @@ struct cluster {
     struct names models, switches, node_names, pool_names;
     struct pool *pool; /* by number in `pool_names` */
     uint32_t pool_cap;
-    uint32_t windows; /* pools that have a calendar */
+    uint32_t windows;              /* pools that have a calendar */
     struct net_switch *net_switch; /* by number in `switches` */
     uint32_t net_switch_cap;
     uint32_t model_cost_milli[MODELS_MAX];
@@ -145,7 +145,8 @@ void cluster_set_state(struct cluster *c, uint32_t node, enum node_state state);
 uint32_t cluster_pool(struct cluster *c, struct str name);
 /* So much is left of the pool's window; nodes are offered from then on, or no longer. */
 void cluster_set_left(struct cluster *c, uint32_t pool, int64_t left_ms);
-void cluster_wake_pool(struct cluster *c, uint32_t pool); /* more may fit on its nodes than before */
+void cluster_wake_pool(struct cluster *c,
+                       uint32_t pool); /* more may fit on its nodes than before */
 /* Keeps room for so many replicas of a job; the node starts nothing else in it. */
 void cluster_keep(struct cluster *c, uint32_t node, uint32_t job, const struct request *r,
                   uint32_t replicas);

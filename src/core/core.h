@@ -98,10 +98,10 @@ struct node_view {
     enum node_state state;
     uint32_t gpus, cpu_milli, mem_mib, cpu_free_milli, mem_free_mib;
     uint16_t gpu_free[GPUS_PER_NODE_MAX];
-    bool kept; /* for a job that has waited long */
-    const char *pool;             /* "": of none */
-    bool open;                    /* it may work, as of the last pass */
-    int64_t closes_ms, opens_ms;  /* when open, when not; INT64_MAX: never */
+    bool kept;                   /* for a job that has waited long */
+    const char *pool;            /* "": of none */
+    bool open;                   /* it may work, as of the last pass */
+    int64_t closes_ms, opens_ms; /* when open, when not; INT64_MAX: never */
 };
 bool core_node(const struct core *c, node_id id, struct node_view *out); /* false past the last */
 

@@ -55,7 +55,7 @@ struct policy {
     int64_t express_part_milli; /* GPU time that a job has before it queues with the long ones */
     int64_t express_milli;      /* what a share may be above others for such jobs, in thousandths */
     int64_t review_ms;          /* how often all that wait are looked at for taking back */
-    int64_t window_lead_ms;     /* so long before a window ends only what surely ends still starts */
+    int64_t window_lead_ms; /* so long before a window ends only what surely ends still starts */
 };
 
 struct event_model {

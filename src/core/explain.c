@@ -150,8 +150,7 @@ static void say_windows(const struct job *j, const struct supply *s, struct expl
             s->closed == 1 ? "" : "s", s->closed == 1 ? "is" : "are");
     else if (s->closed)
         say(x, WHY_WINDOW, "%u machine%s that could run it %s lent from %s on", s->closed,
-            s->closed == 1 ? "" : "s", s->closed == 1 ? "is" : "are",
-            date_format(s->opens_ms, at));
+            s->closed == 1 ? "" : "s", s->closed == 1 ? "is" : "are", date_format(s->opens_ms, at));
     if (s->closing)
         say(x, WHY_WINDOW, "%u machine%s that could run it %s given back at %s: %s", s->closing,
             s->closing == 1 ? "" : "s", s->closing == 1 ? "is" : "are",

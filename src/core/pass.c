@@ -295,21 +295,25 @@ static bool try_claim(struct core *c, uint32_t claim, struct arena *a, struct pl
     return true;
 }
 
-/* What has to leave a machine before its window ends is frozen, and goes on by itself. */
+/* What has to leave the node before its window ends is frozen, and goes on by itself. */
+static void hand_back_node(struct core *c, uint32_t pool, const struct node *n, struct arena *a,
+                           struct plan *out)
+{
+    for (uint32_t k = 0; k < n->jobs; k++) {
+        uint32_t job = n->job[k];
+        if (!window_is_due(c, pool, &c->queue.job[job]))
+            continue;
+        core_take(c, job, c->now_ms);
+        plan_add(out, a, ACT_TAKE, &c->queue.job[job], NULL, 0);
+    }
+}
+
 static void hand_back(struct core *c, struct arena *a, struct plan *out)
 {
     for (uint32_t p = 0; p < c->cluster.pool_names.n; p++) {
         const struct pool *pool = &c->cluster.pool[p];
-        if (pool->left_ms > c->policy.window_lead_ms)
-            continue;
-        for (uint32_t i = 0; i < pool->n; i++) {
-            const struct node *n = &c->cluster.node[pool->node[i]];
-            for (uint32_t k = 0; k < n->jobs; k++)
-                if (window_is_due(c, p, &c->queue.job[n->job[k]])) {
-                    core_take(c, n->job[k], c->now_ms);
-                    plan_add(out, a, ACT_TAKE, &c->queue.job[n->job[k]], NULL, 0);
-                }
-        }
+        for (uint32_t i = 0; i < pool->n && pool->left_ms <= c->policy.window_lead_ms; i++)
+            hand_back_node(c, p, &c->cluster.node[pool->node[i]], a, out);
     }
 }
 

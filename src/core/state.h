@@ -46,15 +46,15 @@ struct core {
     bool review;         /* this pass also looks for what to take back */
     int64_t review_ms;   /* when all that wait are looked at next */
     struct gang_scratch scratch;
-    struct slot *slots; /* working memory for one placement */
-    int64_t now_ms;     /* the latest time seen */
-    int64_t wall_ms;    /* the clock at the last pass; windows are about what people see on it */
+    struct slot *slots;   /* working memory for one placement */
+    int64_t now_ms;       /* the latest time seen */
+    int64_t wall_ms;      /* the clock at the last pass; windows are about what people see on it */
     bool windows_changed; /* what waiting jobs need of a window is asked anew */
     bool lends;           /* a window is open, as of the last pass */
     bool windows_used;    /* waiting jobs were asked while there were windows */
-    uint64_t passes;    /* made so far */
-    bool pass_open;     /* a journal's pass is being restored: its decisions may still follow */
-    uint64_t last_job;  /* the largest job id seen */
+    uint64_t passes;      /* made so far */
+    bool pass_open;       /* a journal's pass is being restored: its decisions may still follow */
+    uint64_t last_job;    /* the largest job id seen */
 };
 
 /* What a job counts against limits now; for a share by memory a new kind of node may change it. */

@@ -254,8 +254,7 @@ static int audit_shares(const struct core *c, struct err *e)
 int core_audit(const struct core *c, struct err *e)
 {
     return audit_nodes(c, e) < 0 || audit_cells(c, e) < 0 || audit_totals(c, e) < 0 ||
-                   audit_shares(c, e) < 0 ||
-                   later_audit(c, e) < 0
+                   audit_shares(c, e) < 0 || later_audit(c, e) < 0
              ? -1
              : 0;
 }

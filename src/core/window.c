@@ -2,14 +2,14 @@
 
 #include "core/state.h"
 
-#define SURELY 0.9                          /* of the cases */
-#define HAND_BACK_MS (30 * INT64_C(1000))   /* the least that is left for a freeze or a stop */
-#define WORTH_COSTS 2                       /* a start is worth so many times what its freeze costs */
+#define SURELY 0.9                        /* of the cases */
+#define HAND_BACK_MS (30 * INT64_C(1000)) /* the least that is left for a freeze or a stop */
+#define WORTH_COSTS 2                     /* a start is worth so many times what its freeze costs */
 
 /* Steps of at most a half, and whole nights and weekends. */
 static const int32_t stay_min[] = {
-    INT32_MAX, 1,   2,   3,   5,   7,   10,  15,  20,   25,   30,   35,   40,   45,   50,
-    60,        75,  90,  105, 120, 150, 180, 210, 240,  300,  360,  420,  480,  540,  600,
+    INT32_MAX, 1,   2,   3,   5,    7,    10,   15,   20,   25,   30,   35,   40,   45,    50,
+    60,        75,  90,  105, 120,  150,  180,  210,  240,  300,  360,  420,  480,  540,   600,
     660,       720, 840, 960, 1200, 1440, 1800, 2160, 2880, 3600, 4320, 5760, 7200, 10080, 20160,
 };
 _Static_assert(ARRAY_LEN(stay_min) <= UINT8_MAX, "a class is one byte of a request");

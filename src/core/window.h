@@ -17,8 +17,8 @@
 
 #include "core/cluster.h"
 
-int64_t window_stay_ms(uint8_t stay);  /* time that has to be left; INT64_MAX: all the time */
-uint8_t window_stay_of(int64_t ms);    /* the class that needs this or a little more */
+int64_t window_stay_ms(uint8_t stay); /* time that has to be left; INT64_MAX: all the time */
+uint8_t window_stay_of(int64_t ms);   /* the class that needs this or a little more */
 
 /* Could one start there at some time, as far as windows go? */
 bool window_ever_takes(const struct cluster *c, const struct kind *k, const struct request *r);

@@ -161,8 +161,7 @@ static bool all_are_inside(const struct show *s)
             if (!core_node(s->c, (node_id){ j.slots[i].node }, &n))
                 return false;
             uint32_t pool = n.pool[0] ? (uint32_t)(n.pool[1] - '0') : NONE;
-            if (pool != NONE && s->lent[pool] &&
-                !calendar_is_open(&s->calendar[pool], s->w.now_ms))
+            if (pool != NONE && s->lent[pool] && !calendar_is_open(&s->calendar[pool], s->w.now_ms))
                 return false;
         }
     }

@@ -9,8 +9,8 @@
 
 static void pool(struct small *s, const char *name, const char *calendar)
 {
-    small_apply(s, (struct event){ .kind = EVENT_POOL,
-                                   .pool = { str_of(name), str_of(calendar) } });
+    small_apply(s,
+                (struct event){ .kind = EVENT_POOL, .pool = { str_of(name), str_of(calendar) } });
 }
 
 static void lent_node(struct small *s, const char *name, uint32_t gpus, const char *of)
@@ -38,8 +38,7 @@ struct life {
 
 static uint64_t submit(struct small *s, uint32_t replicas, uint16_t gpus, struct life l)
 {
-    struct event ev =
-        submit_event(s, "a", (struct request){ .replicas = replicas, .gpus = gpus });
+    struct event ev = submit_event(s, "a", (struct request){ .replicas = replicas, .gpus = gpus });
     ev.submit.limit_ms = l.limit_ms;
     ev.submit.thaw_cost_ms = l.thaw_cost_ms;
     ev.submit.restarts = l.restarts;
@@ -193,6 +192,18 @@ static void a_pool_without_a_calendar_is_always_open(void)
     CHECK(core_wake_ms(s.c) == INT64_MAX);
 }
 
+static void jobs_that_wait_already_are_asked_what_they_need(void)
+{
+    AUTO(small_free) struct small s = night_new();
+    pool(&s, "desks", "");
+    uint64_t runs = submit(&s, 1, 2, (struct life){ 0 }), waits = submit(&s, 1, 2, saves);
+    CHECK(pass_at(&s, 21 * HOUR_MS) == 1 && small_started(&s, runs));
+    small_job(&s, runs, JOB_EV_STARTED);
+    pool(&s, "desks", NIGHT);
+    small_job(&s, runs, JOB_EV_EXITED_OK);
+    CHECK(pass_at(&s, 21 * HOUR_MS + 1) == 1 && small_started(&s, waits));
+}
+
 static void a_window_that_was_shut_between_two_passes_counts_anew(void)
 {
     AUTO(small_free) struct small s = night_new();
@@ -206,7 +217,8 @@ static void a_clock_that_is_set_back_opens_a_window_again(void)
     AUTO(small_free) struct small s = night_new();
     uint64_t job = submit(&s, 1, 2, saves);
     CHECK(pass_at(&s, 32 * HOUR_MS + 1) == 0);
-    CHECK(pass_at(&s, 30 * HOUR_MS) == 1 && small_started(&s, job));
+    CHECK(pass_at(&s, 32 * HOUR_MS - MINUTE_MS) == 0); /* open, but not for long enough */
+    CHECK(pass_at(&s, 31 * HOUR_MS) == 1 && small_started(&s, job));
 }
 
 static void what_is_wrong_is_refused_and_changes_nothing(void)
@@ -269,6 +281,8 @@ static const struct test tests[] = {
     { "a window that ends at once is reported and nothing is killed",
       a_window_that_ends_at_once_is_reported_and_nothing_is_killed },
     { "a pool without a calendar is always open", a_pool_without_a_calendar_is_always_open },
+    { "jobs that wait already are asked what they need",
+      jobs_that_wait_already_are_asked_what_they_need },
     { "a window that was shut between two passes counts anew",
       a_window_that_was_shut_between_two_passes_counts_anew },
     { "a clock that is set back opens a window again",

@@ -27,7 +27,7 @@ static struct event of(enum event_kind kind)
         ev.pool = (struct event_pool){ STR("desks"), STR("Mon-Fri 20:00-08:00") };
         break;
     case EVENT_NODE:
-        ev.node = (struct event_node){ STR("srv1"), STR("A100"), STR("sw"), STR("desks"), 4,
+        ev.node = (struct event_node){ STR("srv1"), STR("A100"), STR("sw"), STR("desks"),  4,
                                        40960,       64000,       262144,    { 0, 0, 1, 1 } };
         break;
     case EVENT_NODE_STATE:

@@ -82,7 +82,8 @@ static bool allows_model(const char *models, struct str model)
 static uint32_t part_of(const struct trace_job *j, const struct machine *m)
 {
     const struct request *r = &j->request;
-    if (m->n->gpus == 0 || r->gpu_mem_mib > m->n->gpu_mem_mib || !allows_model(j->models, m->n->model))
+    if (m->n->gpus == 0 || r->gpu_mem_mib > m->n->gpu_mem_mib ||
+        !allows_model(j->models, m->n->model))
         return 0;
     if (r->gpus)
         return GPU_MILLI;
@@ -160,8 +161,8 @@ static void place_all(struct seer *s, int64_t now_ms)
     AUTO(free_p) struct machine *undo = xcalloc((size_t)s->t->nodes + 1, sizeof *undo);
     for (uint32_t i = 0; i < s->t->nodes; i++) {
         struct machine *m = &s->m[i];
-        m->open = m->window == NONE ||
-                  calendar_is_open(&s->calendar[m->window], now_ms + s->t->epoch_ms);
+        m->open =
+            m->window == NONE || calendar_is_open(&s->calendar[m->window], now_ms + s->t->epoch_ms);
         m->cpu_milli = m->n->cpu_milli;
         m->mem_mib = m->n->mem_mib;
         for (uint32_t g = 0; g < m->n->gpus; g++)
@@ -214,7 +215,8 @@ double clairvoyant_hours(const struct trace *t, int64_t from_ms, int64_t to_ms)
         for (; s.next < t->jobs && t->job[s.next].submit_ms <= now_ms; s.next++) {
             const struct trace_job *j = &t->job[s.next];
             if (j->request.gpus || request_shares_gpu(&j->request))
-                s.p[s.n++] = (struct present){ .job = s.next, .at = NONE, .left_ms = j->duration_ms };
+                s.p[s.n++] =
+                    (struct present){ .job = s.next, .at = NONE, .left_ms = j->duration_ms };
         }
         place_all(&s, now_ms);
         until_ms = MIN(next_event_ms(&s, now_ms), to_ms);

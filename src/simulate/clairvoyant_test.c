@@ -35,8 +35,8 @@ static void it_works_lent_machines_while_they_are_open(void)
 static void it_fills_lent_machines_first_and_moves_nothing_without_need(void)
 {
     static const struct hand_row rows[] = {
-        { 1, 0, 2, 2 * HOUR_S, 0, 0 },             /* stays where it is */
-        { 2, HOUR_S, 1, HOUR_S / 2, 0, 0 },        /* comes while the lent one is open */
+        { 1, 0, 2, 2 * HOUR_S, 0, 0 },      /* stays where it is */
+        { 2, HOUR_S, 1, HOUR_S / 2, 0, 0 }, /* comes while the lent one is open */
     };
     struct trace t = hand_trace(2, rows, ARRAY_LEN(rows));
     lend_first(&t);

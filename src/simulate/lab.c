@@ -13,8 +13,7 @@
 #define SWEEP_JOBS 20u
 #define MONDAY_MS (4 * DAY_S * INT64_C(1000)) /* 1970-01-05 */
 /* When nobody sits at the desks. */
-#define LENT                                                                                       \
-    "Mon-Thu 20:00-08:00; Fri 20:00-24:00; Sat-Sun 00:00-24:00; Mon 00:00-08:00"
+#define LENT "Mon-Thu 20:00-08:00; Fri 20:00-24:00; Sat-Sun 00:00-24:00; Mon 00:00-08:00"
 
 /* ---- machines ---- */
 

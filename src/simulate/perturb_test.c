@@ -19,7 +19,8 @@ static struct both change(struct trace_change c)
 {
     struct both b = { 0 };
     struct err e = { 0 };
-    CHECK(trace_make_lab(1, 3, false, &b.was, &e) == 0 && trace_make_lab(1, 3, false, &b.is, &e) == 0);
+    CHECK(trace_make_lab(1, 3, false, &b.was, &e) == 0 &&
+          trace_make_lab(1, 3, false, &b.is, &e) == 0);
     CHECK(trace_change(&b.is, &c, &e) == 0);
     CHECK(b.is.jobs == b.was.jobs && b.is.jobs > 100);
     return b;

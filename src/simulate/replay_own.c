@@ -93,8 +93,7 @@ static int build(struct own *o, struct err *e)
     }
     for (uint32_t i = 0; i < t->windows; i++) {
         struct event ev = { .t_ms = begin_ms, .kind = EVENT_POOL };
-        ev.pool =
-            (struct event_pool){ str_of(t->window[i].pool), str_of(t->window[i].calendar) };
+        ev.pool = (struct event_pool){ str_of(t->window[i].pool), str_of(t->window[i].calendar) };
         if (tell(o, &ev, e) < 0)
             return -1;
     }

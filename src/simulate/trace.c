@@ -45,7 +45,8 @@ static int check_windows(const struct trace *t, struct err *e)
     struct calendar c;
     for (uint32_t w = 0; w < t->windows; w++)
         if (!name_ok(t->window[w].pool) || !t->window[w].calendar ||
-            (t->window[w].calendar[0] && calendar_parse(str_of(t->window[w].calendar), NULL, NULL, &c, e) < 0))
+            (t->window[w].calendar[0] &&
+             calendar_parse(str_of(t->window[w].calendar), NULL, NULL, &c, e) < 0))
             return err_set(e, ERR_INVALID, "pool %u has no name, or no calendar", w);
     return 0;
 }
@@ -130,7 +131,8 @@ static int by_submit_then_id(const void *a, const void *b)
 
 int trace_finish(struct trace *t, struct err *e)
 {
-    if (check_windows(t, e) < 0 || check_tenants(t, e) < 0 || check_nodes(t, e) < 0 || check_jobs(t, e) < 0)
+    if (check_windows(t, e) < 0 || check_tenants(t, e) < 0 || check_nodes(t, e) < 0 ||
+        check_jobs(t, e) < 0)
         return bad(t, e);
     if (t->jobs)
         qsort(t->job, t->jobs, sizeof *t->job, by_submit_then_id);

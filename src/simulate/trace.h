@@ -50,7 +50,7 @@ struct trace {
     uint32_t nodes;
     struct trace_window *window; /* a node's pool is one of these, or none */
     uint32_t windows;
-    int64_t epoch_ms; /* its time 0, in ms since 1970: where in the week a calendar sees it */
+    int64_t epoch_ms;      /* its time 0, in ms since 1970: where in the week a calendar sees it */
     uint32_t *node_tenant; /* the tenant that owns the node alone, or NONE; NULL: all is shared */
     struct trace_tenant *tenant;
     uint32_t tenants;

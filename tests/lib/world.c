@@ -58,8 +58,8 @@ static struct event pool_event(struct world *w, uint32_t i)
     uint32_t from = rng_below(&w->rng, 24), to = (from + rng_between(&w->rng, 1, 23)) % 24;
     ev.pool.name = name(w, "p", i);
     if (rng_below(&w->rng, 6))
-        ev.pool.calendar = str_of(arena_printf(&w->arena, "Mon-Sun %02u:%02u-%02u:30", from,
-                                               rng_below(&w->rng, 30), to));
+        ev.pool.calendar = str_of(
+            arena_printf(&w->arena, "Mon-Sun %02u:%02u-%02u:30", from, rng_below(&w->rng, 30), to));
     return ev;
 }
 
