@@ -39,7 +39,8 @@ bool kind_allows(const struct kind *k, const struct request *r)
 
 bool kind_takes(const struct kind *k, const struct request *r)
 {
-    return k->left_ms >= window_stay_ms(r->stay) && kind_allows(k, r);
+    bool enough = k->left_ms == INT64_MAX || k->left_ms >= window_stay_ms(r->stay);
+    return enough && kind_allows(k, r);
 }
 
 struct room kind_room(const struct kind *k)
