@@ -215,6 +215,9 @@ static int audit_totals(const struct core *c, struct err *e)
     uint64_t gpus = 0, cpu_milli = 0;
     for (uint32_t i = 0; i < cl->nodes; i++) {
         const struct kind *k = &cl->kind[cl->node[i].kind];
+        if (k->left_ms != (k->pool != NONE ? cl->pool[k->pool].left_ms : INT64_MAX))
+            return err_set(e, ERR_INTERNAL, "node %s: its window is not its pool's",
+                           cl->node[i].name);
         if (!node_is_offered(cl, &cl->node[i]))
             continue;
         gpus += (uint64_t)k->gpus * GPU_MILLI;
