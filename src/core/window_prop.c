@@ -9,9 +9,13 @@
 
 #define SEEDS 300
 #define JOBS 50
-#define SUBMIT_MS (3 * 86400 * INT64_C(1000))
-#define DAYS_MS (60 * 86400 * INT64_C(1000))
+#define DAY_MS (86400 * INT64_C(1000))
+#define SUBMIT_MS (3 * DAY_MS)
+#define END_MS (60 * DAY_MS)
 #define START_MS 5000
+
+/* In January, and just before Europe's clocks are changed. */
+static const int64_t begin_day[] = { 0, 86, 296 };
 
 enum phase {
     WAITS,
@@ -40,7 +44,7 @@ struct show {
     struct calendar calendar[8];
     bool lent[8];
     uint64_t freezes, takes;
-    int64_t submit_ms;
+    int64_t begin_ms, submit_ms;
 };
 
 static void apply(struct show *s, struct event ev)
@@ -56,6 +60,8 @@ static void build(struct show *s, uint64_t seed)
     struct event ev[64], p = { .kind = EVENT_POLICY, .policy = policy_default() };
     struct err e;
     world_init(&s->w, seed);
+    s->w.now_ms += begin_day[seed % ARRAY_LEN(begin_day)] * DAY_MS;
+    s->begin_ms = s->w.now_ms;
     s->w.pools = 1 + (uint32_t)(seed % 3);
     s->w.limits = s->w.faults = false;
     s->w.freezes = true;
@@ -170,7 +176,7 @@ static bool all_are_inside(const struct show *s)
 
 static int64_t next_ms(const struct show *s)
 {
-    bool busy = s->w.last_job < JOBS && s->submit_ms < SUBMIT_MS;
+    bool busy = s->w.last_job < JOBS && s->submit_ms < s->begin_ms + SUBMIT_MS;
     int64_t at_ms = busy ? s->submit_ms : INT64_MAX;
     for (uint64_t id = 1; id <= s->w.last_job; id++) {
         enum phase p = s->life[id].phase;
@@ -188,7 +194,7 @@ static void play(struct show *s, uint64_t seed)
 {
     struct err e;
     struct plan p;
-    for (int64_t t; (t = next_ms(s)) <= DAYS_MS;) {
+    for (int64_t t; (t = next_ms(s)) <= s->begin_ms + END_MS;) {
         CHECK_AT(seed, t >= s->w.now_ms);
         s->w.now_ms = t;
         for (uint64_t id = 1; id <= s->w.last_job; id++)

@@ -52,14 +52,17 @@ static struct event node_event(struct world *w, uint32_t i)
     return ev;
 }
 
+/* Hours of every day, in some worlds with daylight time and a day that is closed. */
 static struct event pool_event(struct world *w, uint32_t i)
 {
     struct event ev = { .t_ms = w->now_ms, .kind = EVENT_POOL };
     uint32_t from = rng_below(&w->rng, 24), to = (from + rng_between(&w->rng, 1, 23)) % 24;
+    const char *zone = rng_below(&w->rng, 2) ? "zone=CET-1CEST,M3.5.0,M10.5.0/3; " : "";
+    const char *closed = rng_below(&w->rng, 4) ? "" : "; closed 1970-01-03";
     ev.pool.name = name(w, "p", i);
     if (rng_below(&w->rng, 6))
-        ev.pool.calendar = str_of(
-            arena_printf(&w->arena, "Mon-Sun %02u:%02u-%02u:30", from, rng_below(&w->rng, 30), to));
+        ev.pool.calendar = str_of(arena_printf(&w->arena, "%sMon-Sun %02u:%02u-%02u:30%s", zone,
+                                               from, rng_below(&w->rng, 30), to, closed));
     return ev;
 }
 
