@@ -326,13 +326,10 @@ static void try_promises(struct core *c, struct arena *a, struct plan *out)
         const struct job *j = &c->queue.job[job];
         const struct request *r = &c->shapes.at[j->shape].request;
         out->considered++;
-        if (j->state == JOB_FREEZING || !cluster_has_room(&c->cluster, r, p->slot, n)) {
-            i++;
-            continue;
-        }
         enum resource which;
-        if (core_over_limit(c, j, &which) != NONE) {
-            promise_break(c, job);
+        if (j->state == JOB_FREEZING || !cluster_has_room(&c->cluster, r, p->slot, n) ||
+            core_over_limit(c, j, &which) != NONE) {
+            i++;
             continue;
         }
         memcpy(c->slots, p->slot, n * sizeof *c->slots);

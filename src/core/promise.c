@@ -64,13 +64,23 @@ void promise_break(struct core *c, uint32_t job)
         core_wait(c, job);
 }
 
+/* Its slots are free, but it may not have them. */
+static bool is_over_limit(const struct core *c, const struct promise *p)
+{
+    const struct job *j = &c->queue.job[p->job];
+    enum resource which;
+    return j->state != JOB_FREEZING &&
+           cluster_has_room(&c->cluster, &c->shapes.at[j->shape].request, p->slot, p->n) &&
+           core_over_limit(c, j, &which) != NONE;
+}
+
 void promises_review(struct core *c)
 {
     for (uint32_t i = 0; i < c->promises;) {
         const struct promise *p = &c->promise[i];
         uint32_t job = p->job;
         const struct request *r = &c->shapes.at[c->queue.job[job].shape].request;
-        bool broken = false;
+        bool broken = is_over_limit(c, p);
         for (uint32_t k = 0; k < p->n && !broken; k++)
             broken = !node_takes(&c->cluster, &c->cluster.node[p->slot[k].node], r) ||
                      slot_is_held(c, &p->slot[k]);

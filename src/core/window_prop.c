@@ -174,9 +174,14 @@ static bool all_are_inside(const struct show *s)
     return true;
 }
 
+static bool more_come(const struct show *s)
+{
+    return s->w.last_job < JOBS && s->submit_ms < s->begin_ms + SUBMIT_MS;
+}
+
 static int64_t next_ms(const struct show *s)
 {
-    bool busy = s->w.last_job < JOBS && s->submit_ms < s->begin_ms + SUBMIT_MS;
+    bool busy = more_come(s);
     int64_t at_ms = busy ? s->submit_ms : INT64_MAX;
     for (uint64_t id = 1; id <= s->w.last_job; id++) {
         enum phase p = s->life[id].phase;
@@ -200,7 +205,7 @@ static void play(struct show *s, uint64_t seed)
         for (uint64_t id = 1; id <= s->w.last_job; id++)
             if (s->life[id].next_ms <= t)
                 move_on(s, id);
-        if (s->submit_ms <= t && s->w.last_job < JOBS)
+        if (s->submit_ms <= t && more_come(s))
             submit(s);
         CHECK_AT(seed, all_are_inside(s));
         core_pass(s->c, t, &s->a, &p);
