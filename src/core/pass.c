@@ -329,43 +329,11 @@ static void try_claims(struct core *c, struct arena *a, struct plan *out)
         i = try_claim(c, i, a, out) ? 0 : i + 1;
 }
 
-#define DERIVE_MS (10 * 60 * INT64_C(1000)) /* what the history says changes slowly */
-#define RATE_MS (30 * INT64_C(1000))        /* what runs grows older */
-
-static void derive_history(struct core *c)
-{
-    struct history *h = &c->history;
-    history_derive_begin(h);
-    for (uint32_t i = 0; i < c->queue.jobs; i++) {
-        const struct job *j = &c->queue.job[i];
-        if (j->held)
-            history_derive_running(h, core_tenant(c, j),
-                                   history_size(&c->shapes.at[j->shape].request), j->ran_ms,
-                                   core_ran_ms(j, c->now_ms));
-    }
-    history_derive_done(h);
-    c->history_ms = c->now_ms + DERIVE_MS;
-}
-
-static void learn(struct core *c)
-{
-    if (c->now_ms >= c->history_ms)
-        derive_history(c);
-    if (c->now_ms < c->rate_ms)
-        return;
-    c->rate_ms = c->now_ms + RATE_MS;
-    for (uint32_t i = 0; i < c->shares.n; i++)
-        c->shares.at[i].least_rank = UINT32_MAX;
-    for (uint32_t i = 0; i < c->queue.jobs; i++)
-        if (c->queue.job[i].held)
-            core_rate(c, &c->queue.job[i]);
-}
-
 /* All that a pass does to the state before it decides anything.  A journal has the decisions only, so
  * restoring does this part again. */
 void core_open_pass(struct core *c, int64_t wall_ms)
 {
-    learn(c);
+    core_learn(c);
     later_due(c, wall_ms);
     promises_review(c);
     claims_review(c);

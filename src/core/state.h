@@ -82,6 +82,9 @@ bool take_find(struct core *c, uint32_t job, uint32_t rank, double worth);
 
 /* core.c */
 void core_take(struct core *c, uint32_t job, int64_t now_ms);
+
+/* rate.c */
+void core_learn(struct core *c); /* from time to time: history, and what runs */
 uint32_t core_tenant(const struct core *c, const struct job *j);
 int64_t core_ran_ms(const struct job *j, int64_t now_ms);
 void core_rate(struct core *c, struct job *j);
@@ -103,7 +106,7 @@ bool claims_lend(struct core *c, uint32_t job);
 
 #define EXPECTED 0.5 /* of the cases: when a job is expected to end */
 
-/* core.c: when a job that runs is expected to end, in this part of the cases */
+/* rate.c: when a job that runs is expected to end, in this part of the cases */
 int64_t core_end_ms(const struct core *c, const struct job *j, double part);
 
 #endif
