@@ -13,7 +13,7 @@
 #define FIRST_WAIT_MS (5 * SHORT_MS) /* of a job with one GPU before it, when nothing is known */
 #define TIMES_MIN 0.01
 #define TIMES_MAX 1e4
-#define STATE_MAX 1000 /* statements of one pass; the rest is for the next */
+#define STATE_MAX 50 /* statements of one pass; the rest is for the next */
 
 static const double wanted[] = { 0.5, 0.9 };
 
@@ -169,6 +169,11 @@ void forecast_waits(struct core *c, uint32_t job)
     struct forecast *f = &c->forecast;
     if (c->queue.job[job].ran_ms || c->queue.job[job].taken)
         return;
+    if (f->first > f->n / 2) { /* what is done makes room */
+        f->n -= f->first;
+        memmove(f->fresh, f->fresh + f->first, f->n * sizeof *f->fresh);
+        f->first = 0;
+    }
     vec_grow(f->fresh, f->n, f->cap);
     f->fresh[f->n++] = c->queue.job[job].id;
 }
@@ -216,9 +221,8 @@ void forecast_miss(struct core *c)
 void forecast_state(struct core *c)
 {
     struct forecast *f = &c->forecast;
-    size_t n = MIN(f->n, (size_t)STATE_MAX);
-    for (size_t i = 0; i < n; i++) {
-        uint32_t job = queue_find(&c->queue, f->fresh[i]);
+    for (uint32_t stated = 0; f->first < f->n && stated < STATE_MAX; f->first++) {
+        uint32_t job = queue_find(&c->queue, f->fresh[f->first]);
         struct job *j = job == NONE ? NULL : &c->queue.job[job];
         if (!j || j->group == NONE || j->is_stated)
             continue;
@@ -228,9 +232,10 @@ void forecast_state(struct core *c)
         j->eta = interval(c, j, (double)j->ahead, c->now_ms);
         expect(f, j->id, 0, j->eta.p50_ms);
         expect(f, j->id, 1, j->eta.p90_ms);
+        stated++;
     }
-    f->n -= n;
-    memmove(f->fresh, f->fresh + n, f->n * sizeof *f->fresh);
+    if (f->first == f->n)
+        f->first = f->n = 0;
 }
 
 void forecast_starts(struct core *c, struct job *j, int64_t now_ms)

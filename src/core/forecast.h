@@ -31,7 +31,7 @@ struct forecast {
     struct map row_by_key;
     double times[FORECAST_CLASSES][2]; /* the usual wait times this is the stated one */
     uint64_t *fresh;                   /* jobs that came and have no statement yet */
-    size_t n, cap;
+    size_t first, n, cap;              /* from `first` on */
     struct due *due;
     uint32_t dues, due_cap, due_unused, *due_pos;
     struct heap next;
