@@ -13,7 +13,7 @@
 #define FIRST_WAIT_MS (5 * SHORT_MS) /* of a job with one GPU before it, when nothing is known */
 #define TIMES_MIN 0.01
 #define TIMES_MAX 1e4
-#define STATE_MAX 50 /* statements of one pass; the rest is for the next */
+#define STATE_MAX 16 /* statements of one pass; the rest is for the next */
 
 static const double wanted[] = { 0.5, 0.9 };
 
