@@ -26,6 +26,7 @@ static int64_t allowance(const struct shares *s, uint32_t mine, uint32_t other, 
     double above_x = share_above(s, mine, cost_milli), above_y = share_above(s, other, 0);
     double most = above_y - above_x * y->weight_milli / x->weight_milli / times;
     int64_t present = y->cost_milli + y->kept_milli - y->guarantee_milli;
+    most *= times; /* what an express job takes counts as little as what it gets */
     if (most <= 0)
         return 0;
     return most >= (double)present ? present : (int64_t)most;
