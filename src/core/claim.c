@@ -298,12 +298,17 @@ static bool may_borrow(const struct core *c, const struct claim *cl, const struc
     return can_freeze || core_end_ms(c, j, SURELY) <= cl->start_ms;
 }
 
+bool claim_suits(const struct request *r)
+{
+    return r->replicas == 1 || (r->scope != SCOPE_SWITCH && r->layout != LAYOUT_FEWEST);
+}
+
 bool claims_lend(struct core *c, uint32_t job)
 {
     const struct job *j = &c->queue.job[job];
     const struct request *r = &c->shapes.at[j->shape].request;
-    if (r->replicas > 1 && (r->scope == SCOPE_SWITCH || r->layout == LAYOUT_FEWEST))
-        return false; /* the nodes of a claim were chosen for another */
+    if (!claim_suits(r))
+        return false;
     for (uint32_t i = 0; i < c->claims; i++) {
         const struct claim *cl = &c->claim[i];
         if (cl->job != job && may_borrow(c, cl, j) &&

@@ -87,6 +87,35 @@ struct explanation {
 int core_explain(struct core *c, job_id job, int64_t now_ms, struct explanation *out, struct err *e)
     MUST_USE;
 
+/* What would help: the job with this request instead (and this limit, where one is given) would start
+ * in the next pass.  What costs it least comes first. */
+#define ADVICES(X)                                                                                 \
+    X(MODEL, "model")                                                                              \
+    X(SCOPE, "scope")                                                                              \
+    X(LINK, "linked")                                                                              \
+    X(SPLIT, "split")                                                                              \
+    X(LIMIT, "max_time")                                                                           \
+    X(CPU, "cpus")                                                                                 \
+    X(MEM, "mem")                                                                                  \
+    X(GPUS, "gpus")                                                                                \
+    X(REPLICAS, "replicas")
+enum advice_kind {
+#define X(id, slug) ADVICE_##id,
+    ADVICES(X)
+#undef X
+    ADVICE_COUNT
+};
+const char *advice_slug(enum advice_kind k);
+
+#define ADVICE_MAX 10
+struct advice {
+    enum advice_kind kind;
+    struct request request;
+    int64_t limit_ms; /* 0: as it is */
+    char text[128];
+};
+uint32_t core_advise(struct core *c, job_id job, struct advice out[ADVICE_MAX]);
+
 /* ---- views: copies of what is inside, for reports ---- */
 
 struct share_view {

@@ -111,6 +111,7 @@ void claims_make(struct core *c, int64_t now_ms);
 /* Has waited too long for room, and nobody on the way up has had more than the siblings. */
 bool core_is_overdue(const struct core *c, const struct job *j, int64_t now_ms);
 bool claims_lend(struct core *c, uint32_t job);
+bool claim_suits(const struct request *r); /* may it lie on nodes that were chosen for another? */
 
 #define EXPECTED 0.5 /* of the cases: when a job is expected to end */
 
