@@ -187,6 +187,8 @@ int api_metrics(struct call *c, struct err *e)
     buf_printf(&b, "nightshift_passes_total %llu\n", (unsigned long long)s.passes);
     metric(&b, "starts", "counter", "Jobs placed.");
     buf_printf(&b, "nightshift_starts_total %llu\n", (unsigned long long)s.starts);
+    metric(&b, "taken", "counter", "Jobs taken back: frozen because it was another's turn.");
+    buf_printf(&b, "nightshift_taken_total %llu\n", (unsigned long long)s.taken);
     metric(&b, "commits", "counter", "Turns written to the disk.");
     buf_printf(&b, "nightshift_commits_total %llu\n", (unsigned long long)s.commits);
     put_pass_seconds(&b, &s);

@@ -135,7 +135,7 @@ enum {
 extern const uint32_t control_pass_bound_us[CONTROL_PASS_BOUNDS];
 
 struct control_stats {
-    uint64_t passes, starts, commits, living, logs_removed;
+    uint64_t passes, starts, taken, commits, living, logs_removed;
     uint64_t pass_ns_sum, pass_took[CONTROL_PASS_BOUNDS + 1]; /* the last: longer than all */
 };
 struct control_stats control_stats(const struct control *c);

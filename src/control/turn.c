@@ -125,6 +125,17 @@ static void count_pass(struct control_stats *s, uint64_t took_ns)
     s->pass_ns_sum += took_ns;
 }
 
+static void act_on(struct control *c, const struct action *a)
+{
+    switch (a->kind) {
+    case ACT_START:
+    case ACT_THAW: job_placed(c, a); return;
+    case ACT_TAKE: job_taken(c, a->job.v); return;
+    case ACT_PROMISE: return; /* the pass that finds the slots free starts it */
+    }
+    abort();
+}
+
 static void decide(struct control *c)
 {
     struct plan plan = { 0 };
@@ -135,12 +146,11 @@ static void decide(struct control *c)
     count_pass(&c->stats, took_ns);
     write_journal(c, &(struct event){ .t_ms = now_ms, .kind = EVENT_PASS });
     for (size_t i = 0; i < plan.n; i++) {
-        const struct action *a = &plan.action[i];
-        struct event ev = { .t_ms = now_ms, .kind = EVENT_PLACE };
-        ev.place = (struct event_place){ .id = a->job, .slots = a->slots, .n = a->n };
+        struct event ev = action_event(&plan.action[i], now_ms);
         write_journal(c, &ev);
-        job_placed(c, a);
     }
+    for (size_t i = 0; i < plan.n; i++) /* what follows from one is no part of the pass */
+        act_on(c, &plan.action[i]);
 }
 
 /* ---- persist, act ---- */
