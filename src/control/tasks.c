@@ -479,7 +479,9 @@ void tasks_act(struct control *c, const struct act *a)
     if (!c->engine.ops)
         return;
     if (a->kind == ACT_TASKS_START) {
-        if (same_run)
+        /* Not while the engine tells what runs: it could not be part of that, and after READY would
+         * seem lost.  It is told again then. */
+        if (same_run && c->ready)
             start_tasks(c, en, a);
         return;
     }
