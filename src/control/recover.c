@@ -23,6 +23,8 @@ static int restore_line(void *ctx, int64_t t_ms, struct str line, struct err *e)
         map_set(&r->taken, ev.take.id.v, 1);
     else if (ev.kind == EVENT_JOB)
         map_remove(&r->taken, ev.job.id.v);
+    else if (ev.kind == EVENT_POLICY)
+        r->c->policy = ev.policy;
     return 0;
 }
 

@@ -90,6 +90,7 @@ struct watcher {
 struct control {
     struct control_config config;
     struct core *core;
+    struct policy policy; /* the core's: as the journal last said; all 0: it never did */
     struct engine engine;
     struct book book;
     struct accounts accounts;
