@@ -293,6 +293,11 @@ struct core *control_core(struct control *c)
     return c->core;
 }
 
+const struct policy *control_policy(const struct control *c)
+{
+    return &c->policy;
+}
+
 const struct engine *control_engine(const struct control *c)
 {
     return &c->engine;

@@ -107,6 +107,7 @@ int control_node_state(struct control *c, struct str node, enum node_state state
 struct core *control_core(struct control *c); /* to look at; only control changes it */
 const struct engine *control_engine(const struct control *c);
 int64_t control_now_ms(const struct control *c);
+const struct policy *control_policy(const struct control *c);
 
 /* What of a machine the core does not keep. */
 struct control_node {
