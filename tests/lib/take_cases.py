@@ -247,7 +247,7 @@ def _(c):
 @case("the daemon dies between deciding, writing and acting: each time nothing is lost")
 def _(c):
     died = 0
-    for point in [f"control.{step}:{n}" for step in ("decided", "durable", "acted") for n in (2, 3, 5)]:
+    for point in [f"control.{step}:{n}" for step in ("decided", "durable", "acted") for n in (4, 5, 6, 7)]:
         name = f"point-{point.replace(':', '-')}"
         ours = fill(c, name)
         c.kill_daemon()
@@ -276,6 +276,21 @@ def _(c):
         c.wait_state(other.number, "running", "succeeded")
         finish(other, *ours)
     assert died >= 6, died
+
+
+@case("the keeper dies at every step of the end of a job that saved itself: it goes on")
+def _(c):
+    for point in ("program_over", "before_result", "after_result", "before_ended"):
+        name = f"keeper-{point}"
+        ours, other, _ = being_taken(c, name)
+        c.keeper_failpoint(f"keeper.{point}:1")
+        c.kill_keeper()
+        pid = wait_for("the next one", c.keeper_pid)
+        c.wait_ready()
+        let_save(ours)
+        wait_for("its death", lambda pid=pid: cl.process_birth(pid) is None)
+        c.wait_state(other.number, "running")
+        finish(other, *ours)
 
 
 @case("the journal of all this replays to the same decisions")
