@@ -52,55 +52,6 @@ void core_free_p(struct core **c)
 
 /* ---- one job's life ---- */
 
-uint32_t core_tenant(const struct core *c, const struct job *j)
-{
-    return c->shares.at[j->leaf].parent;
-}
-
-int64_t core_ran_ms(const struct job *j, int64_t now_ms)
-{
-    return j->ran_ms + (j->held ? MAX(now_ms - j->held->since_ms, INT64_C(0)) : 0);
-}
-
-int64_t core_end_ms(const struct core *c, const struct job *j, double part)
-{
-    const struct request *r = &c->shapes.at[j->shape].request;
-    int64_t ran_ms = core_ran_ms(j, c->now_ms);
-    int64_t left_ms =
-        history_left_ms(&c->history, core_tenant(c, j), history_size(r), ran_ms, part);
-    if (j->limit_ms && left_ms > j->limit_ms - ran_ms)
-        left_ms = MAX(j->limit_ms - ran_ms, INT64_C(0));
-    return c->now_ms + left_ms;
-}
-
-bool core_is_express(const struct core *c, int64_t ran_ms, uint64_t gpu_milli)
-{
-    double most_ms =
-        history_mean_work_ms(&c->history) * (double)c->policy.express_part_milli / 1000;
-    return (double)ran_ms * (double)gpu_milli / GPU_MILLI < most_ms;
-}
-
-/* What a job that runs is worth now, and its class: lifted for as long as it had waited. */
-void core_rate(struct core *c, struct job *j)
-{
-    const struct request *r = &c->shapes.at[j->shape].request;
-    struct held *h = j->held;
-    struct share *leaf = &c->shares.at[j->leaf];
-    int64_t waited = h->since_ms - j->wait_ms;
-    uint32_t lift = (uint32_t)MIN(waited / c->policy.age_step_ms, c->policy.age_max_steps);
-    uint32_t bin = history_bin(core_ran_ms(j, c->now_ms));
-    h->rank = j->priority + (c->now_ms - h->since_ms < waited ? lift : 0);
-    h->worth = (float)(history_worth(&c->history, core_tenant(c, j), history_size(r), bin) /
-                       history_gpus_weight(r));
-    h->overdue = waited >= c->policy.claim_after_ms && c->now_ms - h->since_ms < waited;
-    h->express = core_is_express(c, core_ran_ms(j, c->now_ms), h->gpu_milli);
-    if (h->rank < leaf->least_rank ||
-        (h->rank == leaf->least_rank && h->worth < leaf->least_worth)) {
-        leaf->least_rank = h->rank;
-        leaf->least_worth = h->worth;
-    }
-}
-
 static void take_slots(struct core *c, struct job *j, const struct slot *slots, uint32_t n,
                        int64_t now_ms)
 {

@@ -35,7 +35,7 @@ enum action_kind {
 };
 struct action {
     enum action_kind kind;
-    job_id job;
+    job_id job, by;           /* by: of a take, the job that gets the room */
     const struct slot *slots; /* one each replica, in order of nodes; lives in the arena */
     uint32_t n;
 };

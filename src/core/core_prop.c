@@ -36,6 +36,8 @@ static bool gang_is_right(const struct core *c, const struct action *a)
 {
     struct job_view j;
     uint32_t nodes = 1;
+    if (a->kind == ACT_TAKE)
+        return core_job(c, a->job, &j) && j.state == JOB_FREEZING;
     if (!core_job(c, a->job, &j) || a->n != j.request.replicas)
         return false;
     for (uint32_t i = 0; i < a->n; i++) {

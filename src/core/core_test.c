@@ -172,7 +172,7 @@ static void bad_steps_of_a_job_are_refused_and_change_nothing(void)
     struct event ev = { .kind = EVENT_JOB, .job = { { 9 }, JOB_EV_CANCEL } };
     refused(&s, ev, ERR_NOT_FOUND, "there is no job 9");
     ev.job = (struct event_job){ { job }, JOB_EV_PLACED };
-    refused(&s, ev, ERR_INVALID, "only a pass places jobs");
+    refused(&s, ev, ERR_INVALID, "only a pass places jobs and takes them back");
     ev.job.what = JOB_EV_STARTED;
     refused(&s, ev, ERR_CONFLICT, "job 1: a queued job cannot take 'started'");
     small_job(&s, job, JOB_EV_CANCEL);

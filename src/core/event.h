@@ -153,7 +153,7 @@ struct event_place {
 };
 
 struct event_take {
-    job_id id;
+    job_id id, by;
 };
 
 struct event_past {

@@ -5,8 +5,9 @@
 #define FADE 0.99           /* what is known of a tenant's jobs counts so much less with each end */
 #define FADE_SHARED 0.998   /* the same of everybody's */
 #define STRENGTH 4.0        /* ends that what is known of others is worth, a bin */
+#define ENOUGH_ENDS 20.0    /* ends after which what has not ended counts in full */
 #define FIRST_WORK_MS 3.6e6 /* GPU time of a job when nothing is known, as if STRENGTH were seen */
-#define FIRST_RATE 0.3      /* part that ends in a bin when nothing is known at all */
+#define FIRST_RUN_MS 2.88e7 /* mean run time when nothing is known: then age says nothing, either */
 #define TWO_GPUS_WEIGH 2.8284271247461903 /* 2^1.5; straight lines between the powers of two */
 #define LN2 0.69314718055994530942
 
@@ -165,12 +166,17 @@ void history_derive_running(struct history *h, uint32_t tenant, uint32_t size, i
     add_time(h->all.running_ms, from_ms, to_ms);
 }
 
-/* The rate of each bin, leaning on `known` as if that had been seen STRENGTH times. */
+/* The rate of each bin, leaning on `known` as if that had been seen STRENGTH times.  That jobs have
+ * not ended yet says little until some have. */
 static void derive_rates(struct history_row *r, const double known[HISTORY_BINS])
 {
+    double ends = 0;
     for (uint32_t b = 0; b < HISTORY_BINS; b++)
-        r->rate[b] =
-            (r->ended[b] + STRENGTH) / (r->exposed_ms[b] + r->running_ms[b] + STRENGTH / known[b]);
+        ends += r->ended[b];
+    double sure = MIN(ends / ENOUGH_ENDS, 1.0);
+    for (uint32_t b = 0; b < HISTORY_BINS; b++)
+        r->rate[b] = (r->ended[b] + STRENGTH) /
+                     (sure * (r->exposed_ms[b] + r->running_ms[b]) + STRENGTH / known[b]);
 }
 
 /* The best rate of ending over all horizons that end with a bin. */
@@ -194,7 +200,7 @@ void history_derive_done(struct history *h)
 {
     double nothing[HISTORY_BINS];
     for (uint32_t b = 0; b < HISTORY_BINS; b++)
-        nothing[b] = FIRST_RATE / (double)(bin_begin_ms[b + 1] - bin_begin_ms[b]);
+        nothing[b] = 1 / FIRST_RUN_MS;
     derive_rates(&h->all, nothing);
     derive_worth(&h->all);
     for (uint32_t s = 0; s < HISTORY_SIZES; s++) {

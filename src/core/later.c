@@ -360,7 +360,7 @@ int64_t core_wake_ms(const struct core *c)
 {
     const struct laters *l = &c->laters;
     int64_t due_ms = l->due.n ? l->at[heap_top(&l->due)].begin_ms : INT64_MAX;
-    bool reviews = c->policy.take_back && c->queue.waiting && c->cluster.holding;
+    bool reviews = c->queue.waiting && c->cluster.holding && (c->policy.take_back || c->claims);
     return reviews ? MIN(due_ms, c->review_ms) : due_ms;
 }
 

@@ -6,6 +6,8 @@
  */
 #include "core/state.h"
 
+#define LOOKS_MAX 100000    /* nodes and shares that one pass looks at for taking back */
+#define NODES_A_REVIEW 1000 /* on a larger cluster the jobs take turns in several reviews */
 #define FREED_LOOK_MAX 64 /* with more nodes freed at once, trying is cheaper than looking first */
 
 /* Inside one user: priority lifted by age, then who came first. */
@@ -117,7 +119,7 @@ struct event action_event(const struct action *a, int64_t now_ms)
         break;
     case ACT_TAKE:
         ev.kind = EVENT_TAKE;
-        ev.take = (struct event_take){ a->job };
+        ev.take = (struct event_take){ a->job, a->by };
         break;
     }
     return ev;
@@ -153,6 +155,7 @@ static void take(struct core *c, uint32_t job, struct arena *a, struct plan *out
         const struct take_step *s = &c->take.step[i];
         core_take(c, s->job, c->now_ms);
         plan_add(out, a, ACT_TAKE, &c->queue.job[s->job], NULL, 0);
+        out->action[out->n - 1].by.v = c->queue.job[job].id;
         if (!s->moves)
             continue;
         promise_make(c, s->job, &s->to, 1);
@@ -160,6 +163,41 @@ static void take(struct core *c, uint32_t job, struct arena *a, struct plan *out
     }
     promise_make(c, job, c->slots, n);
     plan_add(out, a, ACT_PROMISE, &c->queue.job[job], c->slots, n);
+}
+
+/* A search costs what the cluster is large, so on a large one each job has its turn more rarely. */
+static bool is_its_review(const struct core *c, const struct job *j)
+{
+    uint64_t turns = 1 + c->cluster.nodes / NODES_A_REVIEW;
+    uint64_t now = (uint64_t)(c->now_ms / MAX(c->policy.review_ms, INT64_C(1)));
+    return (j->id + now) % turns == 0;
+}
+
+/* There is no room that is nobody's: borrows some that is kept, or takes some back. */
+static bool make_room(struct core *c, uint32_t job, const struct user_group *u, struct arena *a,
+                      struct plan *out)
+{
+    const struct job *j = &c->queue.job[job];
+    const struct request *r = &c->shapes.at[j->shape].request;
+    uint64_t need_milli = core_amounts(c, r).of[RES_GPU];
+    uint64_t *failed_milli = &c->shares.at[j->leaf].take_failed_milli;
+    if (claims_lend(c, job)) {
+        core_place(c, job, c->slots, r->replicas, c->now_ms);
+        plan_start(out, a, &c->queue.job[job]);
+        return true;
+    }
+    if (!c->policy.take_back || need_milli >= *failed_milli || !is_its_review(c, j))
+        return false;
+    if (c->take_looks > LOOKS_MAX) { /* the rest is for the next review */
+        c->review = false;
+        return false;
+    }
+    if (!take_find(c, job, u->rank, (double)u->worth)) {
+        *failed_milli = need_milli;
+        return false;
+    }
+    take(c, job, a, out);
+    return true;
 }
 
 /* Starts the group's first job, or makes room for it, or finds out why not. */
@@ -181,22 +219,8 @@ static bool try_group(struct core *c, uint32_t group, const struct user_group *u
         plan_start(out, a, &c->queue.job[job]);
         return true;
     }
-    if (claims_lend(c, job)) {
-        core_place(c, job, c->slots, s->request.replicas, c->now_ms);
-        plan_start(out, a, &c->queue.job[job]);
-        return true;
-    }
     queue_no_room(&c->queue, &c->shapes, g->shape);
-    uint64_t *failed_milli = &c->shares.at[g->leaf].take_failed_milli;
-    uint64_t need_milli = core_amounts(c, &s->request).of[RES_GPU];
-    if (!c->review || need_milli >= *failed_milli)
-        return false;
-    if (!take_find(c, job, u->rank, (double)u->worth)) {
-        *failed_milli = need_milli;
-        return false;
-    }
-    take(c, job, a, out);
-    return true;
+    return c->review && make_room(c, job, u, a, out);
 }
 
 /* The user who is next in the order of the policy. */
@@ -286,6 +310,11 @@ static void try_promises(struct core *c, struct arena *a, struct plan *out)
             i++;
             continue;
         }
+        enum resource which;
+        if (core_over_limit(c, j, &which) != NONE) {
+            promise_break(c, job);
+            continue;
+        }
         memcpy(c->slots, p->slot, n * sizeof *c->slots);
         core_place(c, job, c->slots, n, c->now_ms);
         plan_start(out, a, &c->queue.job[job]);
@@ -300,47 +329,16 @@ static void try_claims(struct core *c, struct arena *a, struct plan *out)
         i = try_claim(c, i, a, out) ? 0 : i + 1;
 }
 
-#define DERIVE_MS (10 * 60 * INT64_C(1000)) /* what the history says changes slowly */
-#define RATE_MS (30 * INT64_C(1000))        /* what runs grows older */
-
-static void derive_history(struct core *c)
-{
-    struct history *h = &c->history;
-    history_derive_begin(h);
-    for (uint32_t i = 0; i < c->queue.jobs; i++) {
-        const struct job *j = &c->queue.job[i];
-        if (j->held)
-            history_derive_running(h, core_tenant(c, j),
-                                   history_size(&c->shapes.at[j->shape].request), j->ran_ms,
-                                   core_ran_ms(j, c->now_ms));
-    }
-    history_derive_done(h);
-    c->history_ms = c->now_ms + DERIVE_MS;
-}
-
-static void learn(struct core *c)
-{
-    if (c->now_ms >= c->history_ms)
-        derive_history(c);
-    if (c->now_ms < c->rate_ms)
-        return;
-    c->rate_ms = c->now_ms + RATE_MS;
-    for (uint32_t i = 0; i < c->shares.n; i++)
-        c->shares.at[i].least_rank = UINT32_MAX;
-    for (uint32_t i = 0; i < c->queue.jobs; i++)
-        if (c->queue.job[i].held)
-            core_rate(c, &c->queue.job[i]);
-}
-
 /* All that a pass does to the state before it decides anything.  A journal has the decisions only, so
  * restoring does this part again. */
 void core_open_pass(struct core *c, int64_t wall_ms)
 {
-    learn(c);
+    core_learn(c);
     later_due(c, wall_ms);
     promises_review(c);
     claims_review(c);
-    c->review = c->policy.take_back && c->now_ms >= c->review_ms;
+    c->take_looks = 0;
+    c->review = c->now_ms >= c->review_ms;
     if (c->review)
         c->review_ms = c->now_ms + c->policy.review_ms;
 }

@@ -17,6 +17,7 @@ static void build(struct world *w, struct core *c, bool claims)
     struct err e;
     p.policy.claims_max = claims ? 4 : 0;
     p.policy.claim_after_ms = 3600000;
+    p.policy.take_back = claims; /* the reference knows neither */
     CHECK(core_apply(c, &p, &e) == 0);
     size_t n = world_build(w, ev, ARRAY_LEN(ev));
     for (size_t i = 0; i < n; i++)
@@ -63,14 +64,25 @@ static void nothing_that_could_start_waits_after_a_pass(void)
 
 /* ---- the reference ---- */
 
+static float worth_of(const struct core *c, const struct job *j)
+{
+    const struct request *r = &c->shapes.at[j->shape].request;
+    return (float)(history_worth(&c->history, core_tenant(c, j), history_size(r),
+                                 history_bin(j->ran_ms)) /
+                   history_gpus_weight(r));
+}
+
 static bool job_before(const struct core *c, uint32_t a, uint32_t b)
 {
     const struct job *x = &c->queue.job[a], *y = &c->queue.job[b];
-    const struct user_group gx = { .priority = x->priority, .first_wait_ms = x->since_ms };
-    const struct user_group gy = { .priority = y->priority, .first_wait_ms = y->since_ms };
+    const struct user_group gx = { .priority = x->priority, .first_wait_ms = x->wait_ms };
+    const struct user_group gy = { .priority = y->priority, .first_wait_ms = y->wait_ms };
     uint32_t rx = queue_rank(&gx, &c->policy, c->now_ms);
     uint32_t ry = queue_rank(&gy, &c->policy, c->now_ms);
-    return rx != ry ? rx > ry : x->id < y->id;
+    float wx = worth_of(c, x), wy = worth_of(c, y);
+    if (rx != ry)
+        return rx > ry;
+    return wx < wy || wy < wx ? wx > wy : x->id < y->id;
 }
 
 /* A job of the same kind that came earlier: it goes first, whatever its age makes of it. */
@@ -128,7 +140,7 @@ static void check_pass(uint64_t seed, struct core *ref, const struct plan *p, in
     uint64_t id;
     struct job_view j;
     ref->now_ms = now_ms;
-    later_due(ref, now_ms);
+    core_open_pass(ref, now_ms);
     shares_set_levels(&ref->shares, now_ms);
     for (size_t i = 0; i < p->n; i++) {
         CHECK_AT(seed, reference_start(ref, &id) && id == p->action[i].job.v);

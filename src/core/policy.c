@@ -27,7 +27,7 @@ static const struct policy_key keys[] = {
       "A job that has run for less since it last started is not taken back" },
     { "thaw_run_ms", offsetof(struct policy, thaw_run_ms), 0, 3650 * DAY_MS, 10 * MINUTE_MS,
       "After a thaw it is left alone for so long, times the number of times it was taken back" },
-    { "express_part_milli", offsetof(struct policy, express_part_milli), 0, 1000000, 1500,
+    { "express_part_milli", offsetof(struct policy, express_part_milli), 0, 1000000, 2000,
       "A job that has had less than this part of an average job's GPU time is express" },
     { "express_milli", offsetof(struct policy, express_milli), 1000, 100000, 3000,
       "For an express job its share may be so many times above another's, in thousandths" },

@@ -54,6 +54,14 @@ static bool slot_is_held(const struct core *c, const struct slot *s)
     return false;
 }
 
+void promise_break(struct core *c, uint32_t job)
+{
+    const struct job *j = &c->queue.job[job];
+    promise_drop(c, job);
+    if (j->state == JOB_QUEUED || (j->state == JOB_FROZEN && j->awake))
+        queue_add(&c->queue, &c->shapes, &c->shares, job);
+}
+
 void promises_review(struct core *c)
 {
     for (uint32_t i = 0; i < c->promises;) {
@@ -63,13 +71,9 @@ void promises_review(struct core *c)
         for (uint32_t k = 0; k < p->n && !broken; k++)
             broken =
                 c->cluster.node[p->slot[k].node].state != NODE_UP || slot_is_held(c, &p->slot[k]);
-        if (!broken) {
+        if (broken)
+            promise_break(c, job);
+        else
             i++;
-            continue;
-        }
-        promise_drop(c, job);
-        const struct job *j = &c->queue.job[job];
-        if (j->state == JOB_QUEUED || (j->state == JOB_FROZEN && j->awake))
-            queue_add(&c->queue, &c->shapes, &c->shares, job);
     }
 }

@@ -43,7 +43,7 @@ static uint32_t job(struct line *l, uint64_t id, uint32_t leaf, uint16_t gpus, e
     l->q.job[i].leaf = leaf;
     l->q.job[i].shape = shapes_ref(&l->sh, &r);
     l->q.job[i].priority = (uint8_t)p;
-    l->q.job[i].since_ms = (int64_t)id;
+    l->q.job[i].since_ms = l->q.job[i].wait_ms = (int64_t)id;
     return i;
 }
 

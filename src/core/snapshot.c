@@ -164,7 +164,7 @@ static void emit_steps(struct writer *w, const struct job *j)
             ev.job = (struct event_job){ { j->id }, ways[i].step[k] };
             if (j->leaving && ways[i].step[k] == JOB_EV_FREEZE) {
                 ev.kind = EVENT_TAKE;
-                ev.take = (struct event_take){ { j->id } };
+                ev.take = (struct event_take){ { j->id }, { 0 } };
             }
             emit(w, ev);
         }

@@ -41,8 +41,9 @@ struct core {
     struct promise *promise;
     uint32_t promises, promise_cap;
     struct take_scratch take;
-    bool review;       /* this pass also looks for what to take back */
-    int64_t review_ms; /* when all that wait are looked at next */
+    uint64_t take_looks; /* nodes looked at for taking back, in this pass */
+    bool review;         /* this pass also looks for what to take back */
+    int64_t review_ms;   /* when all that wait are looked at next */
     struct gang_scratch scratch;
     struct slot *slots; /* working memory for one placement */
     int64_t now_ms;     /* the latest time seen */
@@ -72,7 +73,8 @@ void core_place(struct core *c, uint32_t job, const struct slot *slots, uint32_t
 
 /* promise.c */
 void promise_make(struct core *c, uint32_t job, const struct slot *slots, uint32_t n);
-void promise_drop(struct core *c, uint32_t job); /* does not put it into the queue */
+void promise_drop(struct core *c, uint32_t job);  /* does not put it into the queue */
+void promise_break(struct core *c, uint32_t job); /* and it waits again */
 void promises_review(struct core *c); /* those that will not be free any more are dropped */
 
 /* take.c: finds room for a waiting job by freezing and moving others; c->slots and c->take have it. */
@@ -80,11 +82,14 @@ bool take_find(struct core *c, uint32_t job, uint32_t rank, double worth);
 
 /* core.c */
 void core_take(struct core *c, uint32_t job, int64_t now_ms);
+
+/* rate.c */
+void core_learn(struct core *c); /* from time to time: history, and what runs */
 uint32_t core_tenant(const struct core *c, const struct job *j);
 int64_t core_ran_ms(const struct job *j, int64_t now_ms);
 void core_rate(struct core *c, struct job *j);
-/* Has it had less GPU time so far than jobs have on average? */
-bool core_is_express(const struct core *c, int64_t ran_ms, uint64_t gpu_milli);
+/* Will it probably have ended when it has had the GPU time that jobs have on average? */
+bool core_is_express(const struct core *c, const struct job *j);
 
 /* claim.c */
 void claims_drop(struct core *c, uint32_t job); /* when the job no longer waits */
@@ -99,7 +104,9 @@ void claims_make(struct core *c, int64_t now_ms);
 bool core_is_overdue(const struct core *c, const struct job *j, int64_t now_ms);
 bool claims_lend(struct core *c, uint32_t job);
 
-/* core.c: when a job that runs is expected to end, in this part of the cases */
+#define EXPECTED 0.5 /* of the cases: when a job is expected to end */
+
+/* rate.c: when a job that runs is expected to end, in this part of the cases */
 int64_t core_end_ms(const struct core *c, const struct job *j, double part);
 
 #endif

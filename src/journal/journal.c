@@ -152,6 +152,7 @@ static const struct field {
       "[node, GPU mask, thousandths] for each replica" },
 
     { EVENT_TAKE, "job", F_U64, AT(take.id), true, NULL, "" },
+    { EVENT_TAKE, "by", F_U64, AT(take.by), false, NULL, "the job that gets the room" },
 
     { EVENT_PROMISE, "job", F_U64, AT(place.id), true, NULL, "" },
     { EVENT_PROMISE, "slots", F_SLOTS, AT(place.slots), true, NULL, "as of a place" },

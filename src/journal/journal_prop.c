@@ -38,12 +38,20 @@ static void record(struct world *w, struct core *c, struct buf *journal)
         core_pass(c, w->now_ms, &a, &p);
         journal_write(&(struct event){ .t_ms = w->now_ms, .kind = EVENT_PASS }, journal);
         for (size_t i = 0; i < p.n; i++) {
-            struct event place = { .t_ms = w->now_ms, .kind = EVENT_PLACE };
-            place.place = (struct event_place){ p.action[i].job, p.action[i].slots, p.action[i].n };
-            journal_write(&place, journal);
+            struct event decision = action_event(&p.action[i], w->now_ms);
+            journal_write(&decision, journal);
         }
         arena_reset(&a);
     }
+}
+
+/* Is this the line that the decision gives? */
+static bool is_decided(const struct action *a, int64_t t_ms, struct str line)
+{
+    AUTO(buf_free) struct buf again = BUF(1 << 20);
+    struct event ev = action_event(a, t_ms);
+    journal_write(&ev, &again);
+    return str_eq(str_trim(buf_str(&again)), str_trim(line));
 }
 
 /* verify: makes each pass again and compares; else the recorded decisions are applied. */
@@ -63,10 +71,9 @@ static bool replay(struct str text, bool verify, struct core *c)
             arena_reset(&pass_arena);
             core_pass(c, ev.t_ms, &pass_arena, &p);
             at = 0;
-        } else if (verify && ev.kind == EVENT_PLACE) {
-            const struct action *act = &p.action[at++];
-            if (at > p.n || act->job.v != ev.place.id.v || act->n != ev.place.n ||
-                memcmp(act->slots, ev.place.slots, act->n * sizeof(struct slot)) != 0)
+        } else if (verify &&
+                   (ev.kind == EVENT_PLACE || ev.kind == EVENT_TAKE || ev.kind == EVENT_PROMISE)) {
+            if (at == p.n || !is_decided(&p.action[at++], ev.t_ms, line))
                 return false;
         } else if (core_apply(c, &ev, &e) < 0) {
             return false;

@@ -62,7 +62,7 @@ static struct event of(enum event_kind kind)
         break;
     case EVENT_JOB: ev.job = (struct event_job){ { 42 }, JOB_EV_FREEZE }; break;
     case EVENT_PLACE: ev.place = (struct event_place){ { 42 }, two_slots, 2 }; break;
-    case EVENT_TAKE: ev.take = (struct event_take){ { 42 } }; break;
+    case EVENT_TAKE: ev.take = (struct event_take){ { 42 }, { 43 } }; break;
     case EVENT_PROMISE: ev.place = (struct event_place){ { 42 }, two_slots, 2 }; break;
     case EVENT_RUNS:
         ev.runs = (struct event_runs){ STR("vision"), 3, 5, 12500, 7200000, 99000, 360000000 };
@@ -111,7 +111,7 @@ static const char *const lines[] = {
                        "\"restarts\":true,\"limit_ms\":3600000}\n",
     [EVENT_JOB] = T "\"job\",\"job\":42,\"what\":\"freeze\"}\n",
     [EVENT_PLACE] = T "\"place\",\"job\":42,\"slots\":[[3,129,1000],[7,0,0]]}\n",
-    [EVENT_TAKE] = T "\"take\",\"job\":42}\n",
+    [EVENT_TAKE] = T "\"take\",\"job\":42,\"by\":43}\n",
     [EVENT_PROMISE] = T "\"promise\",\"job\":42,\"slots\":[[3,129,1000],[7,0,0]]}\n",
     [EVENT_RUNS] = T "\"runs\",\"tenant\":\"vision\",\"size\":3,\"bin\":5,"
                      "\"ended_milli\":12500,\"exposed_ms\":7200000,\"works_milli\":99000,"
@@ -155,6 +155,11 @@ static void what_is_absent_has_its_default(void)
                        &a, &ev, &e) == 0);
     CHECK(ev.submit.request.scope == SCOPE_ANY && ev.submit.request.layout == LAYOUT_PACK);
     CHECK(!ev.submit.held && ev.submit.models.n == 0);
+    CHECK(journal_read(STR("{\"t\":0,\"ev\":\"policy\",\"half_life_ms\":1}"), &a, &ev, &e) == 0);
+    CHECK(ev.policy.half_life_ms == 1 && ev.policy.age_step_ms == policy_default().age_step_ms);
+    CHECK(journal_read(STR("{\"t\":0,\"ev\":\"submit\",\"job\":1,\"tenant\":\"a\",\"user\":\"u\","
+                           "\"replicas\":1,\"priority\":\"low\"}"),
+                       &a, &ev, &e) == 0);
     CHECK(ev.submit.begin_ms == 0 && ev.submit.afters == 0 && ev.submit.since_ms == 0);
 }
 
@@ -192,7 +197,6 @@ static void what_is_missing_is_named(void)
     refused("{\"t\":0,\"ev\":\"place\",\"job\":1}", "'slots'");
     refused("{\"t\":0,\"ev\":\"submit\",\"job\":1,\"tenant\":\"a\",\"user\":\"u\",\"replicas\":1}",
             "'priority'");
-    refused("{\"t\":0,\"ev\":\"policy\",\"half_life_ms\":1}", "'age_step_ms'");
 }
 
 static void values_of_the_wrong_type_or_size_are_refused_by_field(void)

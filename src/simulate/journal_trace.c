@@ -153,7 +153,7 @@ static int verify_decision(struct verify *v, const struct event *ev, struct err 
     unsigned long long job = ev->kind == EVENT_TAKE ? ev->take.id.v : ev->place.id.v;
     v->out->decisions++;
     if (a && a->job.v == job && now.kind == ev->kind &&
-        (ev->kind == EVENT_TAKE ||
+        ((ev->kind == EVENT_TAKE && now.take.by.v == ev->take.by.v) ||
          (a->n == ev->place.n && memcmp(a->slots, ev->place.slots, a->n * sizeof *a->slots) == 0)))
         return 0;
     return err_set(e, ERR_CONFLICT, "the journal %s job %llu; the core now decides otherwise",
@@ -275,6 +275,9 @@ static void read_submit(struct reading *r, const struct event_submit *s)
         .gpus = s->request.gpus * s->request.replicas,
         .request = s->request,
         .priority = s->priority,
+        .thaw_cost_ms = s->thaw_cost_ms ? (int64_t)s->thaw_cost_ms : -1,
+        .restarts = s->restarts,
+        .limit_ms = s->limit_ms,
     };
 }
 
@@ -297,7 +300,10 @@ static void read_job(struct reading *r, uint64_t id, enum job_event what, int64_
         if (core_job(r->core, (job_id){ id }, &v))
             r->t.job[i].submit_ms = v.since_ms;
     } else if (ends_running(what) && r->since_ms[i] != NEVER_RAN) {
-        r->t.job[i].duration_ms += t_ms - r->since_ms[i];
+        struct trace_job *j = &r->t.job[i];
+        j->duration_ms += t_ms - r->since_ms[i];
+        if (what == JOB_EV_FROZE) /* a replay that freezes it will add that again */
+            j->duration_ms -= MAX(j->thaw_cost_ms, INT64_C(0));
         r->since_ms[i] = NEVER_RAN;
     }
 }

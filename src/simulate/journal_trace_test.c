@@ -50,7 +50,7 @@ static void a_lab_replays_to_the_same_decisions(void)
         struct err e;
         CHECK_AT(seed, verify(buf_str(&b), &c, &e) == 0);
         CHECK_AT(seed, trace_make_lab(seed, 2, &t, &e) == 0);
-        CHECK_AT(seed, c.decisions == t.jobs && c.passes > 0);
+        CHECK_AT(seed, c.decisions >= t.jobs && c.passes > 0);
         /* every line but the header is an event */
         uint64_t lines = 0;
         for (size_t i = 0; i < b.n; i++)
@@ -104,7 +104,7 @@ static void a_decision_that_is_missing_is_found(void)
     char *end = strchr(b.p + at, '\n') + 1;
     memmove(b.p + at, end, strlen(end) + 1);
     b.n = strlen(b.p);
-    check_conflict(&b, line, "the pass before also places job");
+    check_conflict(&b, line, "the pass before also decides about job");
 }
 
 static void a_decision_too_many_is_found(void)
@@ -128,8 +128,9 @@ static void a_journal_cut_after_a_pass_lacks_its_decision(void)
     struct journal_check c;
     struct err e;
     CHECK(verify(STR(text), &c, &e) == -1 && e.code == ERR_CONFLICT);
-    CHECK_STR(e.msg, "a.journal: at its end: the pass before also places job 1 now; the journal "
-                     "does not");
+    CHECK_STR(e.msg,
+              "a.journal: at its end: the pass before also decides about job 1 now; the journal "
+              "does not");
 }
 
 static void cut_anywhere_it_verifies_or_names_a_line(void)

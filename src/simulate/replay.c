@@ -16,9 +16,10 @@ int64_t freeze_cost_ms(uint32_t gpus)
     return gpus <= 1 ? 7000 : gpus <= 8 ? 30000 : 60000;
 }
 
-int64_t replay_freeze_ms(const struct replay_options *o, uint32_t gpus)
+int64_t replay_freeze_ms(const struct replay_options *o, const struct trace_job *j)
 {
-    return freeze_cost_ms(gpus) * o->freeze_cost_milli / 1000;
+    int64_t cost_ms = j->thaw_cost_ms > 0 ? j->thaw_cost_ms : freeze_cost_ms(j->gpus);
+    return cost_ms * o->freeze_cost_milli / 1000;
 }
 
 struct outcome outcome_new(struct trace *t)

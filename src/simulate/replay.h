@@ -51,7 +51,7 @@ struct replay_options {
     struct buf *journal; /* nightshift only: what happened and what was decided; NULL: not kept */
 };
 
-int64_t replay_freeze_ms(const struct replay_options *o, uint32_t gpus);
+int64_t replay_freeze_ms(const struct replay_options *o, const struct trace_job *j);
 
 /* The arrays of *out live in the trace's arena. */
 int replay_run(struct trace *t, const struct replay_options *o, struct report *out,

@@ -108,7 +108,9 @@ static int submit(struct own *o, uint32_t i, struct err *e)
         .models = str_of(j->models),
         .request = j->request,
         .priority = j->priority,
-        .thaw_cost_ms = (uint32_t)replay_freeze_ms(o->options, j->gpus),
+        .thaw_cost_ms = j->thaw_cost_ms < 0 ? 0 : (uint32_t)replay_freeze_ms(o->options, j),
+        .restarts = j->restarts,
+        .limit_ms = j->limit_ms,
     };
     if (tell(o, &ev, e) == 0)
         return 0;
@@ -152,8 +154,7 @@ static int freeze(struct own *o, uint32_t i, int64_t now_ms, struct err *e)
 {
     uint32_t job = o->p->job[i];
     heap_remove(&o->ends, i);
-    o->left_ms[i] =
-        o->out->end_ms[job] - now_ms + replay_freeze_ms(o->options, o->p->t->job[job].gpus);
+    o->left_ms[i] = o->out->end_ms[job] - now_ms + replay_freeze_ms(o->options, &o->p->t->job[job]);
     o->out->end_ms[job] = NEVER;
     o->out->freezes[job]++;
     outcome_hold(o->p->t, o->out, job, o->since_ms[i], now_ms);

@@ -175,7 +175,7 @@ static void stop(struct preempt *r, uint32_t i, int64_t now_ms)
     r->out->end_ms[job] = NEVER;
     r->out->freezes[job]++;
     *s = (struct state){ .left_ms = s->left_ms - ran +
-                                    replay_freeze_ms(r->options, stage_job(&r->stage, i)->gpus),
+                                    replay_freeze_ms(r->options, stage_job(&r->stage, i)),
                          .served_ms = s->served_ms + ran,
                          .since_ms = NEVER,
                          .turn = r->turns++ };

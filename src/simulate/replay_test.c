@@ -287,7 +287,7 @@ static void check_stints(uint64_t seed, const struct trace *t, const struct outc
             if (o->stint[k].job != i)
                 continue;
             CHECK_AT(seed,
-                     n ? o->stint[k].from_ms > until_ms : o->stint[k].from_ms == o->start_ms[i]);
+                     n ? o->stint[k].from_ms >= until_ms : o->stint[k].from_ms == o->start_ms[i]);
             until_ms = o->stint[k].to_ms;
             held_ms += until_ms - o->stint[k].from_ms;
             n++;
@@ -335,6 +335,7 @@ struct recount {
     uint32_t used[64][GPUS_PER_NODE_MAX];
     struct slot slots[LAB_JOBS_MAX][8];
     uint32_t n[LAB_JOBS_MAX];
+    bool started[LAB_JOBS_MAX];
     uint32_t places, ends;
 };
 
@@ -360,9 +361,14 @@ static void recount_event(struct recount *c, const struct event *ev)
         CHECK(job <= c->t->jobs && ev->place.n <= 8 && c->n[job] == 0);
         memcpy(c->slots[job], ev->place.slots, ev->place.n * sizeof *ev->place.slots);
         c->n[job] = ev->place.n;
-        CHECK(ev->t_ms == c->o->start_ms[job - 1]);
+        CHECK(c->started[job] || ev->t_ms == c->o->start_ms[job - 1]);
+        c->started[job] = true;
         recount_slots(c, job, 1);
         c->places++;
+    } else if (ev->kind == EVENT_JOB && ev->job.what == JOB_EV_FROZE) {
+        recount_slots(c, ev->job.id.v, -1);
+        c->n[ev->job.id.v] = 0;
+        c->places--;
     } else if (ev->kind == EVENT_JOB && ev->job.what == JOB_EV_EXITED_OK) {
         CHECK(ev->t_ms == c->o->end_ms[ev->job.id.v - 1]);
         recount_slots(c, ev->job.id.v, -1);

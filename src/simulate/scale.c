@@ -105,6 +105,7 @@ static struct event make_job(struct bench *b)
         .models = rng_below(r, 2) ? STR("") : str_of(models[rng_below(r, ARRAY_LEN(models))]),
         .request = q,
         .priority = rng_below(r, 10) ? PRIO_NORMAL : PRIO_HIGH,
+        .thaw_cost_ms = 30000,
     };
     return ev;
 }
@@ -116,17 +117,26 @@ static int job_event(struct bench *b, uint64_t job, enum job_event what, struct 
     return apply(b, &ev, e);
 }
 
+/* What the pass placed runs; what it takes back is being frozen for as long as we look. */
+static int start_placed(struct bench *b, const struct plan *p, struct err *e)
+{
+    for (size_t i = 0; i < p->n; i++) {
+        const struct action *a = &p->action[i];
+        if (a->kind == ACT_TAKE || a->kind == ACT_PROMISE)
+            continue;
+        if (job_event(b, a->job.v, JOB_EV_STARTED, e) < 0)
+            return -1;
+        vec_grow(b->running, b->runs, b->run_cap);
+        b->running[b->runs++] = a->job.v;
+    }
+    return 0;
+}
+
 static int pass(struct bench *b, bool full, struct plan *out, struct err *e)
 {
     arena_reset(&b->arena);
     (full ? core_pass_full : core_pass)(b->core, (int64_t)b->last_job, &b->arena, out);
-    for (size_t i = 0; i < out->n; i++) {
-        if (job_event(b, out->action[i].job.v, JOB_EV_STARTED, e) < 0)
-            return -1;
-        vec_grow(b->running, b->runs, b->run_cap);
-        b->running[b->runs++] = out->action[i].job.v;
-    }
-    return 0;
+    return start_placed(b, out, e);
 }
 
 static int end_one(struct bench *b, struct err *e)
@@ -190,12 +200,8 @@ static int measure_changes(struct bench *b, bool submit, double *out_mean_ms, do
         sum += ms[i];
         if (rc < 0)
             return -1;
-        for (size_t k = 0; k < p.n; k++) {
-            if (job_event(b, p.action[k].job.v, JOB_EV_STARTED, e) < 0)
-                return -1;
-            vec_grow(b->running, b->runs, b->run_cap);
-            b->running[b->runs++] = p.action[k].job.v;
-        }
+        if (start_placed(b, &p, e) < 0)
+            return -1;
     }
     qsort(ms, CHANGES, sizeof *ms, by_value);
     *out_mean_ms = sum / CHANGES;
@@ -237,13 +243,8 @@ int scale_run(uint32_t nodes, uint32_t jobs, uint64_t seed, struct scale_result 
     r.placed = p.n;
     r.considered_per_s = (double)jobs / r.full_pass_ms * 1e3;
     r.placed_per_s = (double)p.n / r.full_pass_ms * 1e3;
-    for (size_t i = 0; i < p.n; i++) {
-        if (job_event(&b, p.action[i].job.v, JOB_EV_STARTED, e) < 0)
-            return -1;
-        vec_grow(b.running, b.runs, b.run_cap);
-        b.running[b.runs++] = p.action[i].job.v;
-    }
-    if (measure_changes(&b, true, &r.submit_ms, &r.submit_p99_ms, e) < 0 ||
+    if (start_placed(&b, &p, e) < 0 ||
+        measure_changes(&b, true, &r.submit_ms, &r.submit_p99_ms, e) < 0 ||
         measure_changes(&b, false, &r.end_ms, &r.end_p99_ms, e) < 0)
         return -1;
     struct rusage ru;

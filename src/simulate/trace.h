@@ -33,7 +33,10 @@ struct trace_job {
     uint32_t gpus;          /* the whole job, before it is cut into replicas; 0 with a share */
     struct request request; /* models unset: the core fills it from `models` */
     enum priority priority;
-    int64_t estimate_ms; /* what the user or a predictor said, may be wrong; 0 = nothing */
+    int64_t thaw_cost_ms; /* what a freeze costs it; 0: by its GPUs, as published; < 0: no freeze */
+    bool restarts;        /* a freeze loses its work */
+    int64_t limit_ms;     /* how long it may run; 0: for ever */
+    int64_t estimate_ms;  /* what the user or a predictor said, may be wrong; 0 = nothing */
 };
 
 struct trace {

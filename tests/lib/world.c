@@ -8,6 +8,7 @@ void world_init(struct world *w, uint64_t seed)
     w->users = rng_between(&w->rng, 1, 3);
     w->limits = rng_below(&w->rng, 2);
     w->faults = rng_below(&w->rng, 2);
+    w->freezes = rng_below(&w->rng, 3) > 0;
 }
 
 void world_free(struct world *w)
@@ -127,6 +128,12 @@ struct event world_submit(struct world *w)
         .priority = (enum priority)rng_below(&w->rng, PRIO_COUNT),
         .held = w->faults && rng_below(&w->rng, 10) == 0,
     };
+    if (w->freezes && rng_below(&w->rng, 4)) {
+        ev.submit.thaw_cost_ms = rng_between(&w->rng, 1, 60) * 1000;
+        ev.submit.restarts = rng_below(&w->rng, 6) == 0;
+    }
+    if (rng_below(&w->rng, 4) == 0)
+        ev.submit.limit_ms = rng_between(&w->rng, 1, 600) * 60000;
     put_later(w, &ev.submit);
     return ev;
 }
@@ -142,8 +149,9 @@ struct event world_event(struct world *w)
         ev.node_state.name = name(w, "n", rng_below(&w->rng, w->nodes));
         ev.node_state.state = (enum node_state)rng_below(&w->rng, NODE_STATE_COUNT);
     } else {
-        static const enum job_event common[] = { JOB_EV_STARTED, JOB_EV_EXITED_OK,
-                                                 JOB_EV_EXITED_BAD, JOB_EV_EXITED_OK };
+        static const enum job_event common[] = { JOB_EV_STARTED,    JOB_EV_EXITED_OK,
+                                                 JOB_EV_EXITED_BAD, JOB_EV_FROZE,
+                                                 JOB_EV_STARTED,    JOB_EV_EXITED_OK };
         static const enum job_event faulty[] = { JOB_EV_HOLD,    JOB_EV_RELEASE, JOB_EV_RETURNED,
                                                  JOB_EV_FREEZE,  JOB_EV_FROZE,   JOB_EV_THAW,
                                                  JOB_EV_CANCEL,  JOB_EV_STOP,    JOB_EV_ENDED,
