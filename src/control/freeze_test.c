@@ -246,7 +246,88 @@ static void a_job_that_is_taken_outlives_a_crash_at_every_step(void)
     }
 }
 
+/* Until the journal begins anew. */
+static void cut_journal(struct controlling *t)
+{
+    struct err e;
+    struct control_done none = { 0 };
+    uint64_t held = controlling_submit(t, JOB(",\"held\":true", ""));
+    for (int i = 0; i < 25100; i++) {
+        CHECK(control_verb(t->c, held, VERB_RELEASE, STR("ana"), none, &e) == 0);
+        CHECK(control_verb(t->c, held, VERB_HOLD, STR("ana"), none, &e) == 0);
+    }
+    CHECK(store_journal_lines(t->s.store) > 50000);
+    controlling_settle(t);
+    CHECK(store_journal_lines(t->s.store) < 100);
+}
+
+static void a_journal_that_begins_anew_knows_what_is_taken_and_for_whom(void)
+{
+    struct controlling t;
+    uint64_t bens = contend(&t, NULL, JOB(BY("signal"), "\"SIM_SAVE_MS\":\"5000\""));
+    uint64_t id = wait_victim(&t, JOB_FREEZING);
+    CHECK(id);
+    cut_journal(&t);
+    controlling_kill(&t);
+    controlling_boot(&t);
+    CHECK_STR(controlling_state(&t, id), "freezing");
+    CHECK(controlling_verb(&t, id, VERB_FREEZE) < 0);
+    CHECK(strstr(t.refused.msg, "being taken back"));
+    wait_state(&t, bens, JOB_RUNNING);
+    CHECK_STR(controlling_state(&t, id), "frozen");
+    wait_state(&t, id, JOB_RUNNING);
+    CHECK_INT(control_stats(t.c).taken, 0); /* nobody else was taken */
+    controlling_wait(&t, t.policy.thaw_run_ms + 1);
+    controlling_submit_as(&t, "ben", "", MINUTE);
+    CHECK(wait_victim(&t, JOB_FREEZING)); /* and its terms are known still */
+    CHECK_STR(controlling_journal_differs(&t), "");
+    controlling_end(&t);
+}
+
+/* ---- terms ---- */
+
+static int find_submit(void *ctx, int64_t t_ms, struct str line, struct err *e)
+{
+    char *out = ctx;
+    const char *at = memmem(line.p, line.n, "\"priority\"", 10);
+    (void)t_ms;
+    (void)e;
+    if (memmem(line.p, line.n, "\"ev\":\"submit\"", 13) && at)
+        snprintf(out, 200, "%.*s", (int)(line.n - (size_t)(at - line.p)), at);
+    return 0;
+}
+
+static void what_a_freeze_costs_is_noted_at_the_submit(void)
+{
+#define MODE(mode, grace) JOB(",\"freeze\":{\"mode\":\"" mode "\",\"grace\":\"" grace "\"}", "")
+    static const struct {
+        const char *spec, *terms;
+    } rows[] = {
+        { MODE("signal", "60s"), ",\"thaw_cost_ms\":30000}" },
+        { MODE("signal", "1s"), ",\"thaw_cost_ms\":5000}" },
+        { MODE("signal", "2h"), ",\"thaw_cost_ms\":120000}" },
+        { MODE("requeue", "2h"), ",\"thaw_cost_ms\":5000,\"restarts\":true}" },
+        { MODE("pause", "60s"), "}" },
+        { MODE("none", "60s"), "}" },
+        { JOB(",\"max_time\":\"90s\"", ""), ",\"limit_ms\":90000}" },
+    };
+#undef MODE
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct controlling t;
+        struct err e;
+        char terms[200] = "", wanted[200];
+        controlling_begin(&t, NULL);
+        controlling_submit(&t, rows[i].spec);
+        controlling_settle(&t);
+        CHECK(store_journal(t.s.store, find_submit, terms, &e) == 0);
+        snprintf(wanted, sizeof wanted, "\"priority\":\"normal\"%s", rows[i].terms);
+        CHECK_STR(terms, wanted);
+        controlling_end(&t);
+    }
+}
+
 static const struct test tests[] = {
+    { "what a freeze costs is noted at the submit", what_a_freeze_costs_is_noted_at_the_submit },
     { "a job is taken back for another user, says so, and goes on by itself",
       a_job_is_taken_back_and_goes_on_by_itself },
     { "a job without a way to give its GPU back is left alone",
@@ -264,5 +345,7 @@ static const struct test tests[] = {
     { "cancelling ends what is being taken back", cancelling_ends_what_is_being_taken },
     { "a job that is taken back outlives a crash at every step",
       a_job_that_is_taken_outlives_a_crash_at_every_step },
+    { "a journal that begins anew knows what is taken, and for whom",
+      a_journal_that_begins_anew_knows_what_is_taken_and_for_whom },
 };
 TEST_MAIN(tests)
