@@ -111,6 +111,31 @@ static void a_job_that_runs_again_from_the_start_says_so(void)
     controlling_end(&t);
 }
 
+static void a_job_that_the_engine_cannot_freeze_any_more_goes_on(void)
+{
+    static const bool nothing[ENGINE_CAP_COUNT] = { 0 };
+    struct controlling t;
+    struct job_view v;
+    controlling_begin(&t, NULL);
+    for (int i = 0; i < FILL; i++)
+        controlling_submit(&t, SAVES);
+    controlling_settle(&t);
+    controlling_kill(&t);
+    t.sim.caps = nothing; /* e.g. without root from now on */
+    controlling_boot(&t);
+    uint64_t bens = controlling_submit_as(&t, "ben", "", MINUTE);
+    controlling_wait(&t, 3600000);
+    CHECK_STR(controlling_state(&t, bens), "queued");
+    CHECK_INT(control_stats(t.c).taken, 0);
+    for (uint64_t id = 1; id <= FILL; id++) {
+        CHECK_STR(controlling_state(&t, id), "running");
+        CHECK_STR(message(&t, id), "");
+        CHECK(core_job(control_core(t.c), (job_id){ id }, &v) && v.state == JOB_RUNNING);
+    }
+    CHECK_STR(controlling_journal_differs(&t), "");
+    controlling_end(&t);
+}
+
 /* ---- those that do not save themselves ---- */
 
 static void who_does_not_save_itself_is_started_again_once(void)
@@ -332,6 +357,8 @@ static const struct test tests[] = {
       a_job_is_taken_back_and_goes_on_by_itself },
     { "a job without a way to give its GPU back is left alone",
       a_job_without_a_way_to_give_its_gpu_back_is_left_alone },
+    { "a job that the engine cannot freeze any more goes on",
+      a_job_that_the_engine_cannot_freeze_any_more_goes_on },
     { "a job that runs again from the start says so",
       a_job_that_runs_again_from_the_start_says_so },
     { "who does not save itself when it is taken back is started again, once",
