@@ -4,6 +4,8 @@
 #include "sys/failpoint.h"
 
 #define BEGIN_LOOK_MS INT64_C(10000)
+#define BEGIN_LEAST_MS                                                                             \
+    INT64_C(20) /* a policy that reviews all the time must not take all the time */
 
 struct turn *turn_open(struct control *c)
 {
@@ -190,12 +192,12 @@ static void on_durable(void *ctx)
  * for longer than BEGIN_LOOK_MS. */
 static void set_begin(struct control *c)
 {
-    int64_t wake_ms = core_wake_ms(c->core);
-    int64_t wait_ms = MIN(wake_ms - control_now_ms(c), BEGIN_LOOK_MS);
+    int64_t wake_ms = core_wake_ms(c->core), now_ms = control_now_ms(c);
+    int64_t wait_ms = wake_ms > now_ms ? MIN(wake_ms - now_ms, BEGIN_LOOK_MS) : 0;
     if (wake_ms == INT64_MAX || c->want_pass) /* a pass that is wanted already sees to it */
         loop_timer_clear(c->begin_turn);
     else
-        loop_timer_set(c->begin_turn, (uint64_t)MAX(wait_ms, INT64_C(1)), 0);
+        loop_timer_set(c->begin_turn, (uint64_t)MAX(wait_ms, BEGIN_LEAST_MS), 0);
 }
 
 void control_look_at_clock(void *control)
