@@ -12,6 +12,7 @@ struct core *core_new(void)
     cluster_init(&c->cluster);
     demand_init(&c->demand);
     history_init(&c->history);
+    forecast_init(&c->forecast);
     c->history_ms = c->rate_ms = c->review_ms = INT64_MIN;
     shares_init(&c->shares, c->policy.half_life_ms);
     c->shares.past_weight = (double)c->policy.past_milli / 1000;
@@ -33,6 +34,7 @@ struct core *core_free(struct core *c)
     free(c->promise);
     take_scratch_free(&c->take);
     history_free(&c->history);
+    forecast_free(&c->forecast);
     free(c->slots);
     gang_scratch_free(&c->scratch);
     laters_free(&c->laters);
@@ -110,8 +112,10 @@ static void job_enter(struct core *c, uint32_t job, enum job_state to, int64_t n
         claims_drop(c, job);
         queue_remove(&c->queue, &c->shapes, &c->shares, job);
     }
-    if (!waited && waits)
+    if (!waited && waits) {
         queue_add(&c->queue, &c->shapes, &c->shares, job);
+        forecast_waits(c, job);
+    }
     if (job_state_ended(to)) {
         uint64_t id = j->id;
         later_drop(c, job);
@@ -125,6 +129,7 @@ void core_place(struct core *c, uint32_t job, const struct slot *slots, uint32_t
 {
     struct job *j = &c->queue.job[job];
     enum job_state to = j->state == JOB_FROZEN ? JOB_THAWING : JOB_STARTING;
+    forecast_starts(c, j, now_ms);
     job_enter(c, job, to, now_ms);
     take_slots(c, j, slots, n, now_ms);
 }
@@ -433,6 +438,28 @@ static int apply_runs(struct core *c, const struct event_runs *r, struct err *e)
     return 0;
 }
 
+static int apply_wait(struct core *c, const struct event_wait *w, struct err *e)
+{
+    uint32_t tenant = shares_tenant(&c->shares, w->tenant);
+    if (tenant == NONE)
+        return err_set(e, ERR_NOT_FOUND, "wait: there is no tenant '%.*s'", STR_ARG(w->tenant));
+    if (w->size >= HISTORY_SIZES || w->wait_ms < 0)
+        return err_set(e, ERR_INVALID, "wait: size %u, %lld ms: not a wait", w->size,
+                       (long long)w->wait_ms);
+    forecast_learn(&c->forecast, tenant, w->size, w->wait_ms);
+    return 0;
+}
+
+static int apply_times(struct core *c, const struct event_times *t, struct err *e)
+{
+    if (t->class >= FORECAST_CLASSES || t->p50_milli <= 0 || t->p90_milli <= 0)
+        return err_set(e, ERR_INVALID, "times: class %u, %lld, %lld: not a correction", t->class,
+                       (long long)t->p50_milli, (long long)t->p90_milli);
+    c->forecast.times[t->class][0] = (double)t->p50_milli / 1000;
+    c->forecast.times[t->class][1] = (double)t->p90_milli / 1000;
+    return 0;
+}
+
 static int apply_policy(struct core *c, const struct policy *p, int64_t now_ms, struct err *e)
 {
     if (policy_check(p, e) < 0)
@@ -457,6 +484,7 @@ void core_close_pass(struct core *c)
         return;
     c->pass_open = false;
     claims_make(c, c->now_ms);
+    forecast_state(c);
 }
 
 int core_apply(struct core *c, const struct event *ev, struct err *e)
@@ -481,6 +509,8 @@ int core_apply(struct core *c, const struct event *ev, struct err *e)
     case EVENT_PROMISE: rc = apply_promise(c, &ev->place, e); break;
     case EVENT_TAKE: rc = apply_take(c, &ev->take, now_ms, e); break;
     case EVENT_RUNS: rc = apply_runs(c, &ev->runs, e); break;
+    case EVENT_WAIT: rc = apply_wait(c, &ev->wait, e); break;
+    case EVENT_TIMES: rc = apply_times(c, &ev->times, e); break;
     case EVENT_PASS:
         c->now_ms = now_ms;
         core_open_pass(c, ev->t_ms);

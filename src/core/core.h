@@ -64,6 +64,15 @@ struct never {
 };
 bool core_never(const struct core *c, struct never *out);
 
+/* ---- when ---- */
+
+/* When it will start: half of such jobs do before the first, nine in ten before the second. */
+struct eta {
+    int64_t p50_ms, p90_ms;
+};
+bool core_eta(const struct core *c, job_id job, int64_t now_ms,
+              struct eta *out); /* false: it does not wait in the queue */
+
 /* ---- why ---- */
 
 #define EXPLAIN_LINES 4
@@ -110,6 +119,9 @@ struct job_view {
     int64_t submit_ms, since_ms; /* since: when nothing kept it from the queue any more */
     int64_t begin_ms;            /* it waits for this time still; 0: it does not */
     uint32_t afters;             /* and for so many others: see core_job_after */
+    bool is_stated;              /* its start was forecast */
+    int64_t stated_ms;           /* then */
+    struct eta eta;              /* as it was forecast then */
     enum reason why;             /* what the last pass found, while it waits */
     const struct slot *slots;
     uint32_t n;

@@ -335,6 +335,7 @@ void core_open_pass(struct core *c, int64_t wall_ms)
 {
     core_learn(c);
     later_due(c, wall_ms);
+    forecast_miss(c);
     promises_review(c);
     claims_review(c);
     c->take_looks = 0;
@@ -365,6 +366,7 @@ void core_pass(struct core *c, int64_t now_ms, struct arena *a, struct plan *out
     leave_heaps(c);
     cluster_forget_freed(&c->cluster);
     claims_make(c, c->now_ms);
+    forecast_state(c);
 }
 
 void core_pass_full(struct core *c, int64_t now_ms, struct arena *a, struct plan *out)

@@ -3,6 +3,7 @@
 #define NS_CORE_STATE_H
 
 #include "core/core.h"
+#include "core/forecast.h"
 #include "core/later.h"
 #include "core/place.h"
 #include "core/policy.h"
@@ -38,6 +39,7 @@ struct core {
     int64_t claim_check_ms; /* when to look for the next claim */
     struct history history;
     int64_t history_ms, rate_ms; /* when it is derived next, and what runs is rated next */
+    struct forecast forecast;
     struct promise *promise;
     uint32_t promises, promise_cap;
     struct take_scratch take;
@@ -90,6 +92,12 @@ int64_t core_ran_ms(const struct job *j, int64_t now_ms);
 void core_rate(struct core *c, struct job *j);
 /* Will it probably have ended when it has had the GPU time that jobs have on average? */
 bool core_is_express(const struct core *c, const struct job *j);
+
+/* forecast.c */
+void forecast_waits(struct core *c, uint32_t job);                   /* it begins to wait */
+void forecast_starts(struct core *c, struct job *j, int64_t now_ms); /* and starts */
+void forecast_miss(struct core *c);  /* the first thing that a pass does */
+void forecast_state(struct core *c); /* the last thing that a pass does */
 
 /* claim.c */
 void claims_drop(struct core *c, uint32_t job); /* when the job no longer waits */

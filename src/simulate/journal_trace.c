@@ -101,6 +101,8 @@ static const char *wrong_field(const struct event *ev, const struct err *e)
     case EVENT_PROMISE: return e->code == ERR_NOT_FOUND ? "job" : "slots";
     case EVENT_TAKE: return "job";
     case EVENT_RUNS: return e->code == ERR_NOT_FOUND ? "tenant" : "size";
+    case EVENT_WAIT: return e->code == ERR_NOT_FOUND ? "tenant" : "size";
+    case EVENT_TIMES: return "class";
     case EVENT_USER: return e->code == ERR_NOT_FOUND ? "tenant" : "user";
     case EVENT_NODE_STATE:
     case EVENT_MODEL: return "name";

@@ -28,8 +28,10 @@ struct outcome outcome_new(struct trace *t)
                          .end_ms = arena_array(&t->arena, int64_t, t->jobs + 1),
                          .gpus = arena_array(&t->arena, double, t->jobs + 1),
                          .freezes = arena_array(&t->arena, uint32_t, t->jobs + 1) };
+    o.stated_ms = arena_array(&t->arena, int64_t, t->jobs + 1);
+    o.eta = arena_array(&t->arena, struct eta, t->jobs + 1);
     for (uint32_t i = 0; i < t->jobs; i++)
-        o.start_ms[i] = o.end_ms[i] = NEVER;
+        o.start_ms[i] = o.end_ms[i] = o.stated_ms[i] = NEVER;
     return o;
 }
 

@@ -139,7 +139,12 @@ static int begin_stint(struct own *o, uint32_t i, const struct action *a, int64_
 {
     uint32_t job = o->p->job[i];
     if (o->out->start_ms[job] == NEVER) {
+        struct job_view v;
         o->out->start_ms[job] = now_ms;
+        if (core_job(o->core, a->job, &v) && v.is_stated) {
+            o->out->stated_ms[job] = v.stated_ms;
+            o->out->eta[job] = v.eta;
+        }
         o->left_ms[i] = o->p->t->job[job].duration_ms;
         o->out->gpus[job] = slots_gpus(a->slots, a->n);
     }
