@@ -46,8 +46,10 @@ static int freeze(struct control *c, struct entry *en, struct err *e)
                 (unsigned long long)en->id);
         return err_hint(e, "freeze it when it is frozen: it then stays so until you thaw it");
     }
-    if (en->now.state == JOB_FREEZING || en->now.state == JOB_PAUSED)
+    if (en->now.state == JOB_PAUSED)
         return 0;
+    if (en->now.state == JOB_FREEZING)
+        return move(c, en, JOB_EV_FREEZE, e);
     if (job_need_spec(c, en, e) < 0)
         return -1;
     if (!freeze_possible(c, en->freeze) && job_state_holds(en->now.state)) {

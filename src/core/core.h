@@ -83,6 +83,8 @@ struct explanation {
     } line[EXPLAIN_LINES]; /* the strongest first */
     size_t n;
     int64_t waited_ms;
+    bool has_eta;
+    struct eta eta;
 };
 int core_explain(struct core *c, job_id job, int64_t now_ms, struct explanation *out, struct err *e)
     MUST_USE;

@@ -80,7 +80,7 @@ bool taker_may_take(const struct taker *t, const struct job *v)
 {
     const struct shares *s = &t->c->shares;
     uint32_t fork = t->s->fork[v->leaf];
-    if (t->overdue && !v->held->overdue)
+    if (t->overdue && !v->held->overdue && v->leaf != t->j->leaf)
         return true;
     if (v->held->guest && t->j->has_claim)
         return true;

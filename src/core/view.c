@@ -57,6 +57,8 @@ static enum reason why_not(const struct core *c, const struct job *j, const stru
 {
     if (j->group != NONE)
         return why_waits(c, j);
+    if (j->promised)
+        return WHY_PROMISED;
     if (j->state == JOB_QUEUED && l)
         return l->open || l->never ? WHY_AFTER : WHY_BEGIN;
     return j->state == JOB_FROZEN ? WHY_FROZEN : WHY_HELD;

@@ -51,12 +51,6 @@ static int tell_policy(struct own *o, struct err *e)
 {
     struct event ev = { .kind = EVENT_POLICY, .policy = policy_default() };
     ev.t_ms = o->p->jobs ? o->p->t->job[o->p->job[0]].submit_ms : 0;
-    for (size_t i = 0; policy_key(i); i++) {
-        char name[64];
-        snprintf(name, sizeof name, "NS_%s", policy_key(i)->name);
-        if (getenv(name))
-            *policy_value(&ev.policy, policy_key(i)) = atoll(getenv(name));
-    }
     return tell(o, &ev, e);
 }
 
