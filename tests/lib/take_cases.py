@@ -268,8 +268,10 @@ def _(c):
         wait_for("its death, or the other's start", dead_or_done)
         if c.daemon.poll() is not None:
             died += 1
-            c.start()
-            c.wait_ready()
+        else:
+            c.kill_daemon()  # else it may die at any later commit
+        c.start()
+        c.wait_ready()
         if not other:
             other = Job(c, f"{name}-again", "speech")
         touch(f"{c.work}/{name}-other.go")
