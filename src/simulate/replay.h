@@ -21,6 +21,7 @@ struct stint {
 #define NEVER INT64_MAX
 struct outcome {
     int64_t *start_ms, *end_ms;
+    int64_t *came_ms; /* when nothing kept it any more: its submit_ms, unless it waits for others */
     double *gpus; /* held while it ran; 0 until it starts */
     uint32_t *freezes;
     struct stint *stint; /* in the order in which they ended */

@@ -19,7 +19,8 @@ struct report_tenant {
     uint64_t jobs;
     double gpu_hours;      /* got, weighted by nothing */
     double entitled_hours; /* its weighted max-min share, capped by its own demand, over time */
-    double avg_queue_s, p99_queue_s, avg_jct_s;
+    double avg_queue_s, p90_queue_s, p99_queue_s, avg_jct_s;
+    double freezes;      /* of all its jobs */
     double satisfaction; /* part of its entitlement that it had, hour by hour */
     float *held;         /* REPORT_POINTS means of GPUs held */
     float *entitled;     /* the same of what it was entitled to */

@@ -14,8 +14,10 @@ static void put_tenant(struct json_out *w, const struct report_tenant *t)
     json_put_f64(w, "gpu_hours", t->gpu_hours, 3);
     json_put_f64(w, "entitled_hours", t->entitled_hours, 3);
     json_put_f64(w, "avg_queue_s", t->avg_queue_s, 3);
+    json_put_f64(w, "p90_queue_s", t->p90_queue_s, 3);
     json_put_f64(w, "p99_queue_s", t->p99_queue_s, 3);
     json_put_f64(w, "avg_jct_s", t->avg_jct_s, 3);
+    json_put_f64(w, "freezes", t->freezes, 0);
     json_put_f64(w, "satisfaction", t->satisfaction, 6);
     json_end(w, '}');
 }

@@ -9,7 +9,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "core/event.h"
+#include "core/policy.h"
 #include "simulate/csv.h"
 
 #define TRACE_JOBS_MAX 2000000u
@@ -22,6 +22,17 @@ struct trace_tenant {
     uint32_t weight_milli;
     uint64_t guarantee_milli;
     struct amounts limit;
+};
+
+/* What only one's own journal says of a job. */
+struct trace_seen {
+    struct event_submit said; /* as it was submitted; names and afters live in the arena */
+    uint64_t order;           /* its line */
+    int64_t ahead_ms;         /* it was submitted so long before nothing kept it any more */
+    int64_t start_ms, thaw_ms, freeze_ms; /* how long its engine took for these; 0: no time */
+    bool stops;                           /* it was told to stop, so long before its end */
+    int64_t stop_ms;
+    enum job_event stop, end; /* how */
 };
 
 struct trace_job {
@@ -37,6 +48,27 @@ struct trace_job {
     bool restarts;        /* a freeze loses its work */
     int64_t limit_ms;     /* how long it may run; 0: for ever */
     int64_t estimate_ms;  /* what the user or a predictor said, may be wrong; 0 = nothing */
+    const struct trace_seen *seen; /* NULL: no journal has seen it */
+};
+
+/* What a journal says beside the jobs that ran, in its order: settings, machines, jobs that never
+ * ran, what people did. */
+enum trace_step_kind {
+    STEP_EVENT,
+    STEP_LOST, /* ev.node_state.name: the machine lost the jobs it had */
+    STEP_CUT   /* the journal began anew: the daemon's core did too */
+};
+struct trace_step {
+    enum trace_step_kind kind;
+    uint64_t order;  /* its line */
+    uint32_t number; /* of a node: how slots call it; NONE: none of the journal's does */
+    struct event ev; /* names live in the arena */
+};
+
+/* A number of the policy that is to be another one. */
+struct policy_set {
+    const struct policy_key *key;
+    int64_t value;
 };
 
 struct trace {
@@ -48,8 +80,16 @@ struct trace {
     uint32_t tenants;
     struct trace_job *job;
     uint32_t jobs;
+    struct trace_step *step; /* of a journal; else machines and tenants are there from the start */
+    uint32_t steps;
+    int64_t *pass_ms; /* when the journal's passes were; each time once */
+    uint32_t passes;
+    int64_t from_ms; /* what was before is not shown; 0: from the first submit */
+    struct policy_set set[POLICY_KEYS_MAX];
+    uint32_t sets;
     uint32_t
         skipped;    /* lines of the file that are no jobs to replay (never ran, or a part of one) */
+    bool changed;   /* a what-if: jobs that fit it no more are left unfinished */
     bool simulated; /* made by a generator: said wherever it is shown */
     const char *rho_note; /* each job has an equal share, so finish-time fairness is a figure of the
                              trace; said wherever it is shown.  NULL: it is none */
