@@ -259,7 +259,7 @@ static int read_trace(const struct replay_args *a, struct trace *t, struct err *
     if (a->swf)
         return trace_read_swf(a->swf, (uint32_t)a->gpus_per_node, t, e);
     if (a->journal)
-        return trace_read_journal(a->journal, t, e);
+        return trace_read_journal(a->journal, NULL, t, e);
     if (is_trace(a, "philly"))
         return trace_read_philly(a->data, (uint32_t)a->pooled, t, e);
     const struct trace_pool pool = {

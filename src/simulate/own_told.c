@@ -251,6 +251,8 @@ static int cut(struct own *o, struct err *e)
 static int tell_step(struct own *o, const struct trace_step *s, uint32_t ghost, struct err *e)
 {
     struct event ev = s->ev;
+    if (s->kind == STEP_NONE)
+        return 0;
     if (s->kind == STEP_CUT)
         return cut(o, e);
     if (s->kind == STEP_LOST)

@@ -55,6 +55,7 @@ struct trace_job {
  * ran, what people did. */
 enum trace_step_kind {
     STEP_EVENT,
+    STEP_NONE, /* was one */
     STEP_LOST, /* ev.node_state.name: the machine lost the jobs it had */
     STEP_CUT   /* the journal began anew: the daemon's core did too */
 };

@@ -29,7 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct trace t = { .nodes = 12345 };
     struct journal_check c = { .events = 12345 };
     struct err e = { 0 };
-    if (trace_parse_journal("t", text, &t, &e) < 0) {
+    if (trace_parse_journal("t", text, NULL, &t, &e) < 0) {
         must(t.nodes == 12345 && e.code == ERR_INVALID && strncmp(e.msg, "t:", 2) == 0);
     } else {
         check(&t);
