@@ -39,8 +39,11 @@ static int run_verify(int argc, char *const *argv, struct err *e)
 }
 
 const struct command command_verify = {
-    "verify",   "replay a journal and compare every decision", verify_opts, ARRAY_LEN(verify_opts),
-    run_verify,
+    .name = "verify",
+    .help = "replay a journal and compare every decision",
+    .opts = verify_opts,
+    .opts_n = ARRAY_LEN(verify_opts),
+    .run = run_verify,
 };
 
 /* ---- docs ---- */
@@ -90,5 +93,9 @@ static int run_docs(int argc, char *const *argv, struct err *e)
 }
 
 const struct command command_docs = {
-    "docs", "print the reference pages from the tables", docs_opts, ARRAY_LEN(docs_opts), run_docs,
+    .name = "docs",
+    .help = "print the reference pages from the tables",
+    .opts = docs_opts,
+    .opts_n = ARRAY_LEN(docs_opts),
+    .run = run_docs,
 };

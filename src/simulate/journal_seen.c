@@ -355,7 +355,9 @@ static enum job_state state_before(struct reading *r, const struct event *ev, co
 {
     struct job_view v;
     struct node_view n;
-    uint64_t id = ev->kind == EVENT_JOB ? ev->job.id.v : ev->kind == EVENT_PLACE ? ev->place.id.v : 0;
+    uint64_t id = ev->kind == EVENT_JOB   ? ev->job.id.v
+                : ev->kind == EVENT_PLACE ? ev->place.id.v
+                                          : 0;
     *out_lost = NULL;
     if (!id || !core_job(r->core, (job_id){ id }, &v))
         return JOB_QUEUED;
@@ -373,8 +375,7 @@ static int note_event(struct reading *r, const struct event *ev, struct err *e)
         return -1;
     r->last_ms = MAX(r->last_ms, ev->t_ms); /* a clock that was set back does not undo the past */
     r->order++;
-    bool decision =
-        ev->kind == EVENT_PLACE || ev->kind == EVENT_TAKE || ev->kind == EVENT_PROMISE;
+    bool decision = ev->kind == EVENT_PLACE || ev->kind == EVENT_TAKE || ev->kind == EVENT_PROMISE;
     if (decision) {
         read_decision(r, ev, was == JOB_FROZEN);
         return 0;
@@ -410,7 +411,8 @@ static int begin_here(struct reading *r, struct err *e)
     *r = (struct reading){ .core = core_new(),
                            .span = { .to_ms = r->span.to_ms },
                            .last_ms = INT64_MIN,
-                           .t = { .from_ms = r->span.from_ms, .arena.limit = 2 * (size_t)JOURNAL_BYTES_MAX } };
+                           .t = { .from_ms = r->span.from_ms,
+                                  .arena.limit = 2 * (size_t)JOURNAL_BYTES_MAX } };
     core_snapshot(old, note_anew, r);
     core_free(old);
     if (r->failed)

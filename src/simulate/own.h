@@ -19,9 +19,9 @@ enum phase {
 struct life {
     uint64_t number; /* the core's, in the order of submits: ids have to grow with time; 0: none */
     enum phase phase;
-    int64_t due_ms;            /* when the phase ends by itself */
-    int64_t left_ms;           /* of work, and of what freezing cost, when it begins next */
-    int64_t since_ms, end_ms;  /* begin of the stay, and its end if nothing happens */
+    int64_t due_ms;           /* when the phase ends by itself */
+    int64_t left_ms;          /* of work, and of what freezing cost, when it begins next */
+    int64_t since_ms, end_ms; /* begin of the stay, and its end if nothing happens */
 };
 
 /* Where a job was placed. */

@@ -73,7 +73,8 @@ static int submit_job(struct own *o, uint32_t i, int64_t t_ms, struct err *e)
     ev.submit.limit_ms = j->limit_ms;
     if (submit(o, i, &ev, e) == 0)
         return 0;
-    if (o->p->t->changed && e->code != ERR_INTERNAL) /* it does not fit the changed world: said as unfinished */
+    if (o->p->t->changed &&
+        e->code != ERR_INTERNAL) /* it does not fit the changed world: said as unfinished */
         return 0;
     return err_wrap(e, "%s, job %llu of the trace", o->p->t->name, (unsigned long long)j->id);
 }

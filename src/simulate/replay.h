@@ -22,7 +22,7 @@ struct stint {
 struct outcome {
     int64_t *start_ms, *end_ms;
     int64_t *came_ms; /* when nothing kept it any more: its submit_ms, unless it waits for others */
-    double *gpus; /* held while it ran; 0 until it starts */
+    double *gpus;     /* held while it ran; 0 until it starts */
     uint32_t *freezes;
     struct stint *stint; /* in the order in which they ended */
     size_t stints, stint_cap;

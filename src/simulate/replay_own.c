@@ -189,7 +189,8 @@ static int pass(struct own *o, struct err *e)
             const struct action *a = &plan.action[k];
             if (act(o, a, e) < 0)
                 return -1;
-            again = again || (a->kind == ACT_TAKE && o->life[o->of_number[a->job.v]].phase == WAITS);
+            again =
+                again || (a->kind == ACT_TAKE && o->life[o->of_number[a->job.v]].phase == WAITS);
         }
     }
     return 0;

@@ -66,4 +66,14 @@ void report_json_series(const struct report *r, struct buf *out);
 /* One HTML file that needs nothing else; the last report is the main one. */
 void report_page(const struct report *r, size_t n, struct buf *out);
 
+/* The same jobs in two worlds: as it was, and changed. */
+struct report_whatif {
+    const struct report *world; /* before, after */
+    const char *const *change;  /* as they were written */
+    size_t changes;
+};
+void whatif_table(const struct report_whatif *x, struct buf *out);
+void whatif_json(const struct report_whatif *x, struct buf *out);
+void whatif_page(const struct report_whatif *x, struct buf *out);
+
 #endif

@@ -99,6 +99,9 @@ struct trace {
 
 void trace_free(struct trace *t);
 
+/* The same trace with arrays of its own.  Names stay those of `from`, which has to live longer. */
+void trace_copy(const struct trace *from, struct trace *out);
+
 /* Sorts the jobs and checks what every replay relies on: ids unique, names unique, every tenant and
  * parent known, parents first, everything a job asks for in its range. */
 int trace_finish(struct trace *t, struct err *e) MUST_USE;
@@ -144,6 +147,9 @@ struct trace_change {
     uint32_t shift_hours; /* all jobs of a tenant later by a time, uniform in 0 … this */
 };
 int trace_change(struct trace *t, const struct trace_change *c, struct err *e) MUST_USE;
+
+/* So many times as many jobs, in thousandths: some are repeated up to an hour later, or left out. */
+int trace_load(struct trace *t, uint32_t load_milli, uint64_t seed, struct err *e) MUST_USE;
 
 /* ---- for readers ---- */
 
