@@ -203,7 +203,7 @@ static int replay_and_report(struct trace *t, const struct output *o, struct err
 
 struct replay_args {
     const char *data, *trace, *swf, *journal, *jobs, *freeze_cost;
-    const char *since, *until;
+    const char *since, *until, *name;
     uint64_t pooled, gpus, gpus_per_node, jitter, shift, seed;
     struct output out;
 };
@@ -275,6 +275,8 @@ static const struct opt replay_opts[] = {
     { "since", OPT_TEXT, offsetof(struct replay_args, since), "TIME",
       "journal: only from here on, 2026-03-01T00:00:00Z", 0, 0 },
     { "until", OPT_TEXT, offsetof(struct replay_args, until), "TIME", "journal: only up to here", 0,
+      0 },
+    { "name", OPT_TEXT, offsetof(struct replay_args, name), "TEXT", "how the report calls it", 0,
       0 },
     { "jitter", OPT_NUMBER, offsetof(struct replay_args, jitter), "PCT",
       "each duration is up to PCT percent off, at random", 1, 100 },
@@ -375,6 +377,8 @@ static int run_replay(int argc, char *const *argv, struct err *e)
         read_freeze_cost(a.freeze_cost, &a.out.freeze_cost_milli, e) < 0 ||
         read_trace(&a, &t, e) < 0)
         return -1;
+    if (a.name)
+        t.name = a.name;
     const struct trace_change change = { .seed = a.seed,
                                          .jitter_pct = (uint32_t)a.jitter,
                                          .shift_hours = (uint32_t)a.shift };
