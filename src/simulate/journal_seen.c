@@ -42,7 +42,7 @@ static void lists_free(struct reading *r)
     free(r->t.tenant);
     free(r->t.job);
     free(r->t.step);
-    free(r->t.pass_ms);
+    free(r->t.pass);
     arena_free(&r->t.arena);
 }
 
@@ -60,6 +60,11 @@ static struct str keep_str(struct reading *r, struct str s)
 static const char *keep(struct reading *r, struct str s)
 {
     return keep_str(r, s).p;
+}
+
+static struct trace_mark mark(const struct reading *r)
+{
+    return (struct trace_mark){ r->last_ms, r->order };
 }
 
 /* ---- steps ---- */
@@ -198,9 +203,11 @@ static void read_started(struct reading *r, struct watched *w, struct trace_job 
     if (w->since_ms != NOT_NOW) /* it stood still, or could not be frozen: it holds its GPUs */
         return;
     w->since_ms = r->last_ms;
-    if (!w->started)
+    if (!w->started) {
         w->seen->start_ms = r->last_ms - w->placed_ms;
-    else if (w->thaws && w->seen->thaw_ms == 0)
+        w->seen->starts = mark(r);
+    }
+    if (w->started && w->thaws && w->seen->thaw_ms == 0)
         w->seen->thaw_ms = r->last_ms - w->placed_ms;
     w->started = true;
     /* It came when nothing kept it from the queue any more: a trace knows no other way. */
@@ -229,8 +236,13 @@ static void read_end(struct reading *r, struct watched *w, struct trace_job *j, 
     if (w->since_ms == NOT_NOW)
         w->seen->start_ms = 0;
     if (from_ms != NOT_NOW)
-        j->duration_ms = MAX(j->duration_ms + r->last_ms - from_ms, INT64_C(1));
+        j->duration_ms += r->last_ms - from_ms;
+    if (from_ms != NOT_NOW && j->duration_ms <= 0) { /* over before anybody heard that it ran */
+        w->seen->start_ms -= w->seen->start_ms > 0;
+        j->duration_ms = 1;
+    }
     w->seen->end = what;
+    w->seen->ends = mark(r);
     w->seen->stop_ms = w->seen->stops ? r->last_ms - w->stop_ms : 0;
     w->since_ms = NOT_NOW;
     w->over = true;
@@ -242,6 +254,7 @@ static void read_stop(struct reading *r, struct watched *w, const struct event *
     if (job_state_holds(was)) {
         w->seen->stops = true;
         w->seen->stop = ev->job.what;
+        w->seen->stopped = mark(r);
         w->stop_ms = r->last_ms;
         return;
     }
@@ -322,10 +335,8 @@ static void read_decision(struct reading *r, const struct event *ev, bool frozen
 static void read_pass(struct reading *r)
 {
     r->deciding = true;
-    if (r->t.passes && r->t.pass_ms[r->t.passes - 1] == r->last_ms)
-        return;
-    vec_grow(r->t.pass_ms, r->t.passes, r->pass_cap);
-    r->t.pass_ms[r->t.passes++] = r->last_ms;
+    vec_grow(r->t.pass, r->t.passes, r->pass_cap);
+    r->t.pass[r->t.passes++] = mark(r);
 }
 
 /* ---- events ---- */
@@ -531,7 +542,7 @@ int trace_parse_journal(const char *file, struct str text, const struct journal_
     INTO_ARENA(t.tenant, t.tenants);
     INTO_ARENA(t.job, t.jobs);
     INTO_ARENA(t.step, t.steps);
-    INTO_ARENA(t.pass_ms, t.passes);
+    INTO_ARENA(t.pass, t.passes);
 #undef INTO_ARENA
     t.arena = *a;
     *a = (struct arena){ 0 };

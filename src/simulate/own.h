@@ -19,7 +19,7 @@ enum phase {
 struct life {
     uint64_t number; /* the core's, in the order of submits: ids have to grow with time; 0: none */
     enum phase phase;
-    int64_t due_ms;           /* when the phase ends by itself */
+    struct trace_mark due;    /* when the phase ends by itself */
     int64_t left_ms;          /* of work, and of what freezing cost, when it begins next */
     int64_t since_ms, end_ms; /* begin of the stay, and its end if nothing happens */
 };
@@ -47,7 +47,7 @@ struct own {
     const struct replay_options *options;
     struct buf *journal;
     struct replay_meter *meter;
-    uint32_t next_pass;
+    uint32_t next_pass; /* of the journal */
     int64_t now_ms;
     bool wanted; /* something happened since the last pass */
 };

@@ -284,5 +284,5 @@ int own_telling(struct own *o, const struct telling *t, struct err *e)
 {
     if (t->is_step)
         return tell_step(o, &o->told.step[t->index], t->ghost, e);
-    return submit_job(o, t->index, t->t_ms, e);
+    return submit_job(o, t->index, t->at.t_ms, e);
 }

@@ -20,11 +20,16 @@ static void own_free(struct own *o)
     told_free(&o->told);
 }
 
+static bool mark_before(const struct trace_mark *x, const struct trace_mark *y)
+{
+    return x->t_ms != y->t_ms ? x->t_ms < y->t_ms : x->order < y->order;
+}
+
 static bool due_before(const void *ctx, uint32_t a, uint32_t b)
 {
     const struct own *o = ctx;
-    int64_t x = o->life[a].due_ms, y = o->life[b].due_ms;
-    return x != y ? x < y : a < b;
+    const struct trace_mark *x = &o->life[a].due, *y = &o->life[b].due;
+    return mark_before(x, y) || (!mark_before(y, x) && a < b);
 }
 
 int own_tell(struct own *o, const struct event *ev, struct err *e)
@@ -49,11 +54,22 @@ static const struct trace_seen *seen_of(const struct own *o, uint32_t i)
     return j ? j->seen : NULL;
 }
 
+/* What comes when it came in the journal also has its place among that millisecond's lines. */
+static uint64_t known_order(const struct trace_seen *s, enum phase phase, int64_t due_ms)
+{
+    if (!s)
+        return 0;
+    const struct trace_mark *m = phase == BEGINS           ? &s->starts
+                               : phase == RUNS && s->stops ? &s->stopped
+                                                           : &s->ends;
+    return m->t_ms == due_ms ? m->order : 0;
+}
+
 void own_set_due(struct own *o, uint32_t i, enum phase phase, int64_t due_ms)
 {
     heap_remove(&o->due, i);
     o->life[i].phase = phase;
-    o->life[i].due_ms = due_ms;
+    o->life[i].due = (struct trace_mark){ due_ms, known_order(seen_of(o, i), phase, due_ms) };
     if (due_ms != NEVER)
         heap_push(&o->due, i);
 }
@@ -155,6 +171,15 @@ static int go_on(struct own *o, uint32_t i, struct err *e)
 
 /* ---- passes ---- */
 
+static const struct trace_mark never = { NEVER, 0 };
+
+/* The journal's next pass. */
+static const struct trace_mark *known_pass(const struct own *o)
+{
+    const struct trace *t = o->p->t;
+    return o->next_pass < t->passes ? &t->pass[o->next_pass] : &never;
+}
+
 static void write_plan(struct own *o, const struct plan *plan)
 {
     journal_write(&(struct event){ .t_ms = o->now_ms, .kind = EVENT_PASS }, o->journal);
@@ -192,42 +217,62 @@ static int pass(struct own *o, struct err *e)
             again =
                 again || (a->kind == ACT_TAKE && o->life[o->of_number[a->job.v]].phase == WAITS);
         }
+        again = again && known_pass(o)->t_ms != o->now_ms; /* that one is for it */
     }
     return 0;
 }
 
-/* The time of the journal's next pass; NEVER when it has none. */
-static int64_t known_pass_ms(const struct own *o)
+/* ---- what happens, in order ---- */
+
+static const struct trace_mark *next_telling(const struct own *o)
 {
-    const struct trace *t = o->p->t;
-    return o->next_pass < t->passes ? t->pass_ms[o->next_pass] : NEVER;
+    return o->told.next < o->told.n ? &o->told.at[o->told.next].at : &never;
 }
 
-/* Everything that happens at one instant: what jobs do by themselves, what is told, the pass. */
+static const struct trace_mark *next_due(const struct own *o)
+{
+    return o->due.n ? &o->life[heap_top(&o->due)].due : &never;
+}
+
+/* One thing that happens now; 0: nothing does any more. */
+static int happen(struct own *o, struct err *e)
+{
+    const struct trace_mark *due = next_due(o), *telling = next_telling(o), *known = known_pass(o);
+    const struct trace_mark *first = mark_before(telling, due) ? telling : due;
+    first = mark_before(known, first) ? known : first;
+    if (first->t_ms > o->now_ms)
+        return 0;
+    if (first == known) {
+        o->next_pass++;
+        return pass(o, e) < 0 ? -1 : 1;
+    }
+    o->wanted = true;
+    int rc = first == due ? go_on(o, heap_pop(&o->due), e)
+                          : own_telling(o, &o->told.at[o->told.next++], e);
+    return rc < 0 ? -1 : 1;
+}
+
+/* A journal begins with what makes its state, and decides with its first pass. */
+static bool may_pass(const struct own *o)
+{
+    const struct trace *t = o->p->t;
+    return t->steps == 0 || o->next_pass > 0 || (t->passes == 0 && o->told.next == o->told.n);
+}
+
 static int step(struct own *o, struct err *e)
 {
-    for (; o->due.n && o->life[heap_top(&o->due)].due_ms <= o->now_ms; o->wanted = true)
-        if (go_on(o, heap_pop(&o->due), e) < 0)
-            return -1;
-    for (; o->told.next < o->told.n && o->told.at[o->told.next].t_ms <= o->now_ms; o->wanted = true)
-        if (own_telling(o, &o->told.at[o->told.next++], e) < 0)
-            return -1;
-    bool known = known_pass_ms(o) <= o->now_ms;
-    while (known_pass_ms(o) <= o->now_ms)
-        o->next_pass++;
-    bool soon = known_pass_ms(o) != NEVER && known_pass_ms(o) - o->now_ms <= PASS_NEAR_MS;
-    return known || (o->wanted && !soon) ? pass(o, e) : 0;
+    int rc;
+    while ((rc = happen(o, e)) > 0)
+        ;
+    bool soon = known_pass(o)->t_ms != NEVER && known_pass(o)->t_ms - o->now_ms <= PASS_NEAR_MS;
+    return rc < 0 ? -1 : o->wanted && !soon && may_pass(o) ? pass(o, e) : 0;
 }
 
 static int64_t next_ms(const struct own *o)
 {
-    int64_t at_ms = NEVER;
-    if (o->due.n)
-        at_ms = o->life[heap_top(&o->due)].due_ms;
-    if (o->told.next < o->told.n)
-        at_ms = MIN(at_ms, o->told.at[o->told.next].t_ms);
+    int64_t at_ms = MIN(next_due(o)->t_ms, next_telling(o)->t_ms);
     if (o->wanted || at_ms != NEVER)
-        at_ms = MIN(at_ms, known_pass_ms(o));
+        at_ms = MIN(at_ms, known_pass(o)->t_ms);
     return at_ms;
 }
 

@@ -36,10 +36,10 @@ static struct trace_step *make_steps(const struct part *p, uint32_t *out_n)
 static int by_time(const void *a, const void *b)
 {
     const struct telling *x = a, *y = b;
-    if (x->t_ms != y->t_ms)
-        return x->t_ms < y->t_ms ? -1 : 1;
-    if (x->order != y->order)
-        return x->order < y->order ? -1 : 1;
+    if (x->at.t_ms != y->at.t_ms)
+        return x->at.t_ms < y->at.t_ms ? -1 : 1;
+    if (x->at.order != y->at.order)
+        return x->at.order < y->at.order ? -1 : 1;
     if (x->is_step != y->is_step)
         return x->is_step ? -1 : 1;
     return x->index < y->index ? -1 : x->index > y->index;
@@ -50,7 +50,7 @@ static void add_step(const struct part *p, struct told *t, uint32_t i)
     const struct trace_step *s = &t->step[i];
     struct telling *at = &t->at[t->n++];
     *at = (struct telling){
-        .t_ms = s->ev.t_ms, .order = s->order, .index = i, .ghost = NONE, .is_step = true
+        .at = { s->ev.t_ms, s->order }, .index = i, .ghost = NONE, .is_step = true
     };
     if (s->kind != STEP_EVENT || s->ev.kind != EVENT_SUBMIT)
         return;
@@ -61,8 +61,8 @@ static void add_step(const struct part *p, struct told *t, uint32_t i)
 static void add_job(const struct part *p, struct told *t, uint32_t i)
 {
     const struct trace_job *j = &p->t->job[p->job[i]];
-    t->at[t->n++] = (struct telling){ .t_ms = j->submit_ms - (j->seen ? j->seen->ahead_ms : 0),
-                                      .order = j->seen ? j->seen->order : 0,
+    t->at[t->n++] = (struct telling){ .at = { j->submit_ms - (j->seen ? j->seen->ahead_ms : 0),
+                                              j->seen ? j->seen->order : 0 },
                                       .index = i,
                                       .ghost = NONE };
     if (j->seen)

@@ -10,8 +10,7 @@
 #include "simulate/replay.h"
 
 struct telling {
-    int64_t t_ms;
-    uint64_t order; /* of what comes at one time */
+    struct trace_mark at;
     uint32_t index; /* of a step, or of a job of the part */
     uint32_t ghost; /* of a step that submits a job that never ran: its number; else NONE */
     bool is_step;

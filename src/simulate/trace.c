@@ -22,7 +22,7 @@ void trace_copy(const struct trace *from, struct trace *out)
     COPY(tenant, t.tenants)
     COPY(job, t.jobs)
     COPY(step, t.steps)
-    COPY(pass_ms, t.passes)
+    COPY(pass, t.passes)
 #undef COPY
     *out = t;
 }

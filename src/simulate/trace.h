@@ -24,6 +24,12 @@ struct trace_tenant {
     struct amounts limit;
 };
 
+/* Where something stands in a journal: lines of one millisecond keep their order. */
+struct trace_mark {
+    int64_t t_ms;
+    uint64_t order; /* of its line */
+};
+
 /* What only one's own journal says of a job. */
 struct trace_seen {
     struct event_submit said; /* as it was submitted; names and afters live in the arena */
@@ -33,6 +39,7 @@ struct trace_seen {
     bool stops;                           /* it was told to stop, so long before its end */
     int64_t stop_ms;
     enum job_event stop, end; /* how */
+    struct trace_mark starts, stopped, ends;
 };
 
 struct trace_job {
@@ -83,7 +90,7 @@ struct trace {
     uint32_t jobs;
     struct trace_step *step; /* of a journal; else machines and tenants are there from the start */
     uint32_t steps;
-    int64_t *pass_ms; /* when the journal's passes were; each time once */
+    struct trace_mark *pass; /* the journal's; before the first of them nothing is decided */
     uint32_t passes;
     int64_t from_ms; /* what was before is not shown; 0: from the first submit */
     struct policy_set set[POLICY_KEYS_MAX];
