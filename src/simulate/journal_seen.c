@@ -8,13 +8,14 @@
 /* A job while the journal is read. */
 struct watched {
     struct trace_seen *seen;
-    int64_t told_ms;    /* when it was submitted */
-    int64_t placed_ms;  /* where it is, or was last */
-    int64_t since_ms;   /* when it last began to run; NOT_NOW: it does not */
-    int64_t leaving_ms; /* it was told to freeze; NOT_NOW: it was not */
-    int64_t stop_ms;    /* it was told to stop */
-    uint32_t freeze;    /* the step in which a person froze it; NONE */
-    bool started, thaws, over;
+    struct trace_heard *last; /* of what was heard */
+    int64_t told_ms;          /* when it was submitted */
+    int64_t placed_ms;        /* where it is, or was last */
+    int64_t since_ms;         /* when it last began to run; NOT_NOW: it does not */
+    int64_t leaving_ms;       /* it was told to freeze; NOT_NOW: it was not */
+    int64_t stop_ms;          /* it was told to stop */
+    uint32_t freeze;          /* the step in which a person froze it; NONE */
+    bool started, frozen, thawed, over;
 };
 
 struct reading {
@@ -196,6 +197,20 @@ static struct watched *watched_of(struct reading *r, uint64_t id)
     return map_get(&r->job_by_id, id, &i) && i < r->t.jobs ? &r->watched[i] : NULL;
 }
 
+/* took_ms: since it was asked for. */
+static struct trace_heard *hear(struct reading *r, struct watched *w, enum job_event what,
+                                int64_t took_ms)
+{
+    struct trace_heard *h = arena_array(&r->t.arena, struct trace_heard, 1);
+    *h = (struct trace_heard){ .at = mark(r), .what = what, .took_ms = took_ms };
+    if (w->last)
+        w->last->next = h;
+    else
+        w->seen->heard = h;
+    w->last = h;
+    return h;
+}
+
 static void read_started(struct reading *r, struct watched *w, struct trace_job *j)
 {
     struct job_view v;
@@ -203,28 +218,32 @@ static void read_started(struct reading *r, struct watched *w, struct trace_job 
     if (w->since_ms != NOT_NOW) /* it stood still, or could not be frozen: it holds its GPUs */
         return;
     w->since_ms = r->last_ms;
-    if (!w->started) {
-        w->seen->start_ms = r->last_ms - w->placed_ms;
-        w->seen->starts = mark(r);
-    }
-    if (w->started && w->thaws && w->seen->thaw_ms == 0)
-        w->seen->thaw_ms = r->last_ms - w->placed_ms;
+    hear(r, w, JOB_EV_STARTED, r->last_ms - w->placed_ms);
     w->started = true;
+    w->thawed = w->frozen;
+    w->frozen = false;
     /* It came when nothing kept it from the queue any more: a trace knows no other way. */
     if (core_job(r->core, (job_id){ j->id }, &v))
         j->submit_ms = v.since_ms;
 }
 
-/* Work ends when it is told to freeze; a replay that freezes it will add the cost again. */
+/* How much of its work it did since it last began, up to then.  A replay that freezes it adds what
+ * that costs again; where it cost less than was said, a little is left. */
+static int64_t did_ms(const struct watched *w, const struct trace_job *j, int64_t until_ms)
+{
+    int64_t did = until_ms - w->since_ms;
+    return w->thawed && j->thaw_cost_ms > 0 ? MAX(did - j->thaw_cost_ms, INT64_C(1)) : did;
+}
+
+/* Work ends when it is told to freeze. */
 static void read_froze(struct reading *r, struct watched *w, struct trace_job *j)
 {
     if (w->since_ms == NOT_NOW)
         return;
     int64_t told_ms = w->leaving_ms != NOT_NOW ? w->leaving_ms : r->last_ms;
-    j->duration_ms = j->restarts ? 0 : j->duration_ms + told_ms - w->since_ms;
-    j->duration_ms -= MAX(j->thaw_cost_ms, INT64_C(0));
-    if (w->seen->freeze_ms == 0)
-        w->seen->freeze_ms = r->last_ms - told_ms;
+    j->duration_ms = j->restarts ? 0 : j->duration_ms + did_ms(w, j, told_ms);
+    w->frozen = true;
+    hear(r, w, JOB_EV_FROZE, r->last_ms - told_ms);
     w->since_ms = w->leaving_ms = NOT_NOW;
     w->freeze = NONE;
 }
@@ -233,16 +252,17 @@ static void read_froze(struct reading *r, struct watched *w, struct trace_job *j
 static void read_end(struct reading *r, struct watched *w, struct trace_job *j, enum job_event what)
 {
     int64_t from_ms = w->since_ms != NOT_NOW ? w->since_ms : w->placed_ms;
-    if (w->since_ms == NOT_NOW)
-        w->seen->start_ms = 0;
-    if (from_ms != NOT_NOW)
+    if (w->since_ms != NOT_NOW)
+        j->duration_ms += did_ms(w, j, r->last_ms);
+    else if (from_ms != NOT_NOW)
         j->duration_ms += r->last_ms - from_ms;
     if (from_ms != NOT_NOW && j->duration_ms <= 0) { /* over before anybody heard that it ran */
-        w->seen->start_ms -= w->seen->start_ms > 0;
+        if (w->last && w->last->what == JOB_EV_STARTED && w->last->took_ms > 0)
+            w->last->took_ms--;
         j->duration_ms = 1;
     }
     w->seen->end = what;
-    w->seen->ends = mark(r);
+    hear(r, w, what, 0);
     w->seen->stop_ms = w->seen->stops ? r->last_ms - w->stop_ms : 0;
     w->since_ms = NOT_NOW;
     w->over = true;
@@ -254,11 +274,12 @@ static void read_stop(struct reading *r, struct watched *w, const struct event *
     if (job_state_holds(was)) {
         w->seen->stops = true;
         w->seen->stop = ev->job.what;
-        w->seen->stopped = mark(r);
+        hear(r, w, ev->job.what, 0);
         w->stop_ms = r->last_ms;
         return;
     }
     w->over = true;
+    w->seen->endless = w->started;
     add_step(r, STEP_EVENT, ev);
 }
 
@@ -269,6 +290,7 @@ static void read_returned(struct reading *r, struct watched *w, struct trace_job
 {
     struct event of = { .kind = EVENT_NODE_STATE };
     j->duration_ms = 0;
+    w->frozen = false;
     w->since_ms = w->placed_ms = w->leaving_ms = NOT_NOW;
     if (!lost) {
         add_step(r, STEP_EVENT, ev);
@@ -319,17 +341,15 @@ static void read_job(struct reading *r, const struct event *ev, enum job_state w
     }
 }
 
-static void read_decision(struct reading *r, const struct event *ev, bool frozen)
+static void read_decision(struct reading *r, const struct event *ev)
 {
     struct watched *w = watched_of(r, ev->kind == EVENT_TAKE ? ev->take.id.v : ev->place.id.v);
     if (!r->deciding) /* from before the journal begins: given, not decided again */
         add_step(r, STEP_EVENT, ev);
-    if (w && ev->kind == EVENT_PLACE) {
+    if (w && ev->kind == EVENT_PLACE)
         w->placed_ms = r->last_ms;
-        w->thaws = frozen;
-    } else if (w && ev->kind == EVENT_TAKE) {
+    else if (w && ev->kind == EVENT_TAKE)
         w->leaving_ms = r->last_ms;
-    }
 }
 
 static void read_pass(struct reading *r)
@@ -388,7 +408,7 @@ static int note_event(struct reading *r, const struct event *ev, struct err *e)
     r->order++;
     bool decision = ev->kind == EVENT_PLACE || ev->kind == EVENT_TAKE || ev->kind == EVENT_PROMISE;
     if (decision) {
-        read_decision(r, ev, was == JOB_FROZEN);
+        read_decision(r, ev);
         return 0;
     }
     r->deciding = false;
@@ -469,17 +489,22 @@ static int read_event(void *self, const struct event *ev, struct err *e)
 
 /* ---- the end ---- */
 
+/* What waits when the journal ends goes then. */
+static void end_last(struct reading *r, const struct watched *w)
+{
+    struct event ev = { .kind = EVENT_JOB, .job = { w->seen->said.id, JOB_EV_CANCEL } };
+    r->order++;
+    add_step(r, STEP_EVENT, &ev);
+}
+
 static void end_ghost(struct reading *r, const struct watched *w)
 {
     struct event ev = { .kind = EVENT_SUBMIT, .submit = w->seen->said };
     uint32_t at = add_step(r, STEP_EVENT, &ev);
     r->t.step[at].ev.t_ms = w->told_ms;
     r->t.step[at].order = w->seen->order;
-    if (w->over)
-        return;
-    ev = (struct event){ .kind = EVENT_JOB, .job = { w->seen->said.id, JOB_EV_CANCEL } };
-    r->order++;
-    add_step(r, STEP_EVENT, &ev);
+    if (!w->over)
+        end_last(r, w);
 }
 
 /* Jobs that never ran have no duration to replay, and are steps; those that still run have had one
@@ -490,13 +515,18 @@ static void close_jobs(struct reading *r)
     for (uint32_t i = 0; i < r->t.jobs; i++) {
         struct trace_job *j = &r->t.job[i];
         struct watched *w = &r->watched[i];
-        if (w->since_ms != NOT_NOW)
-            j->duration_ms += r->last_ms - w->since_ms;
-        if (w->started && j->duration_ms <= 0 && w->since_ms == NOT_NOW)
-            j->duration_ms = 1; /* freezing cost less than was said */
+        if (w->since_ms != NOT_NOW) {
+            j->duration_ms += did_ms(w, j, r->last_ms);
+            r->order++; /* behind the last line */
+            hear(r, w, JOB_EV_EXITED_OK, 0);
+        }
         if (j->duration_ms <= 0) {
             end_ghost(r, w);
             continue;
+        }
+        if (!w->over && w->since_ms == NOT_NOW) {
+            w->seen->endless = true;
+            end_last(r, w);
         }
         w->seen->ahead_ms = j->submit_ms - w->told_ms;
         w->seen->stops = w->seen->stops && w->over;

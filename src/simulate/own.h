@@ -20,6 +20,7 @@ struct life {
     uint64_t number; /* the core's, in the order of submits: ids have to grow with time; 0: none */
     enum phase phase;
     struct trace_mark due;    /* when the phase ends by itself */
+    uint32_t starts, freezes; /* so far */
     int64_t left_ms;          /* of work, and of what freezing cost, when it begins next */
     int64_t since_ms, end_ms; /* begin of the stay, and its end if nothing happens */
 };
@@ -28,7 +29,6 @@ struct life {
 struct stay {
     const struct slot *slots;
     uint32_t n;
-    bool thaws;
 };
 
 struct own {

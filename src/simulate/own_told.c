@@ -205,7 +205,7 @@ static int tell_decision(struct own *o, struct event ev, struct err *e)
     ev.place.slots = slot;
     if (own_tell(o, &ev, e) < 0)
         return -1;
-    const struct stay stay = { slot, ev.place.n, v.state == JOB_FROZEN };
+    const struct stay stay = { slot, ev.place.n };
     return ev.kind == EVENT_PLACE ? own_begin(o, (uint32_t)i, &stay, e) : 0;
 }
 

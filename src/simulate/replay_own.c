@@ -59,10 +59,28 @@ static uint64_t known_order(const struct trace_seen *s, enum phase phase, int64_
 {
     if (!s)
         return 0;
-    const struct trace_mark *m = phase == BEGINS           ? &s->starts
-                               : phase == RUNS && s->stops ? &s->stopped
-                                                           : &s->ends;
-    return m->t_ms == due_ms ? m->order : 0;
+    enum job_event what = phase == BEGINS           ? JOB_EV_STARTED
+                        : phase == FREEZES          ? JOB_EV_FROZE
+                        : phase == RUNS && s->stops ? s->stop
+                                                    : s->end;
+    for (const struct trace_heard *h = s->heard; h; h = h->next)
+        if (h->what == what && h->at.t_ms == due_ms)
+            return h->at.order;
+    return 0;
+}
+
+/* How long the engine took for the nth time; for more times than it is known for, as for the last. */
+static int64_t took_ms(const struct trace_seen *s, enum job_event what, uint32_t nth)
+{
+    int64_t took = 0;
+    for (const struct trace_heard *h = s ? s->heard : NULL; h; h = h->next) {
+        if (h->what != what)
+            continue;
+        took = h->took_ms;
+        if (nth-- == 0)
+            break;
+    }
+    return took;
 }
 
 void own_set_due(struct own *o, uint32_t i, enum phase phase, int64_t due_ms)
@@ -87,7 +105,7 @@ static int started(struct own *o, uint32_t i, struct err *e)
 {
     struct life *l = &o->life[i];
     const struct trace_seen *s = seen_of(o, i);
-    bool endless = !own_job(o, i); /* it never ran, so nobody knows for how long it would */
+    bool endless = !own_job(o, i) || (s && s->endless); /* nobody knows for how long it would run */
     l->end_ms = endless ? NEVER : o->now_ms + l->left_ms;
     own_set_due(o, i, RUNS, endless ? NEVER : l->end_ms - (s ? s->stop_ms : 0));
     return own_job_event(o, i, JOB_EV_STARTED, e);
@@ -107,7 +125,7 @@ int own_begin(struct own *o, uint32_t i, const struct stay *stay, struct err *e)
             o->out->came_ms[job] = v.since_ms;
     }
     l->since_ms = o->now_ms;
-    int64_t takes_ms = !s ? 0 : stay->thaws ? s->thaw_ms : s->start_ms;
+    int64_t takes_ms = took_ms(s, JOB_EV_STARTED, l->starts++);
     if (takes_ms == 0)
         return started(o, i, e);
     own_set_due(o, i, BEGINS, o->now_ms + takes_ms);
@@ -128,13 +146,13 @@ int own_freeze(struct own *o, uint32_t i, struct err *e)
 {
     struct life *l = &o->life[i];
     const struct trace_job *j = own_job(o, i);
-    const struct trace_seen *s = seen_of(o, i);
-    if (j)
+    if (j && l->end_ms != NEVER)
         l->left_ms = (j->restarts ? j->duration_ms : l->end_ms - o->now_ms) +
                      replay_freeze_ms(o->options, j);
-    if (!s || s->freeze_ms == 0)
+    int64_t takes_ms = took_ms(seen_of(o, i), JOB_EV_FROZE, l->freezes++);
+    if (takes_ms == 0)
         return froze(o, i, e);
-    own_set_due(o, i, FREEZES, o->now_ms + s->freeze_ms);
+    own_set_due(o, i, FREEZES, o->now_ms + takes_ms);
     return 0;
 }
 
@@ -192,7 +210,7 @@ static void write_plan(struct own *o, const struct plan *plan)
 static int act(struct own *o, const struct action *a, struct err *e)
 {
     uint32_t i = o->of_number[a->job.v];
-    const struct stay stay = { a->slots, a->n, a->kind == ACT_THAW };
+    const struct stay stay = { a->slots, a->n };
     if (a->kind == ACT_START || a->kind == ACT_THAW)
         return own_begin(o, i, &stay, e);
     return a->kind == ACT_TAKE ? own_freeze(o, i, e) : 0;
@@ -246,9 +264,11 @@ static int happen(struct own *o, struct err *e)
         o->next_pass++;
         return pass(o, e) < 0 ? -1 : 1;
     }
-    o->wanted = true;
-    int rc = first == due ? go_on(o, heap_pop(&o->due), e)
-                          : own_telling(o, &o->told.at[o->told.next++], e);
+    const struct telling *at = &o->told.at[o->told.next];
+    bool nothing = first == telling && at->is_step && o->told.step[at->index].kind == STEP_CUT;
+    o->wanted = o->wanted || !nothing;
+    int rc = first == due ? go_on(o, heap_pop(&o->due), e) : own_telling(o, at, e);
+    o->told.next += first == telling;
     return rc < 0 ? -1 : 1;
 }
 

@@ -30,16 +30,24 @@ struct trace_mark {
     uint64_t order; /* of its line */
 };
 
+/* What an engine said of a job, in order, and how long it took for it. */
+struct trace_heard {
+    const struct trace_heard *next;
+    struct trace_mark at;
+    enum job_event what;
+    int64_t took_ms;
+};
+
 /* What only one's own journal says of a job. */
 struct trace_seen {
     struct event_submit said; /* as it was submitted; names and afters live in the arena */
     uint64_t order;           /* its line */
     int64_t ahead_ms;         /* it was submitted so long before nothing kept it any more */
-    int64_t start_ms, thaw_ms, freeze_ms; /* how long its engine took for these; 0: no time */
-    bool stops;                           /* it was told to stop, so long before its end */
+    const struct trace_heard *heard;
+    bool endless; /* it never ended by itself: a step ends it while it waits */
+    bool stops;   /* it was told to stop, so long before its end */
     int64_t stop_ms;
     enum job_event stop, end; /* how */
-    struct trace_mark starts, stopped, ends;
 };
 
 struct trace_job {
