@@ -3,6 +3,7 @@
 #include "journal/journal.h"
 #include "simulate/command.h"
 #include "simulate/journal_trace.h"
+#include "simulate/whatif.h"
 
 /* ---- verify ---- */
 
@@ -53,7 +54,7 @@ struct docs_args {
 };
 
 static const struct opt docs_opts[] = {
-    { "page", OPT_CHOICE, offsetof(struct docs_args, page), "journal|policy|jobs",
+    { "page", OPT_CHOICE, offsetof(struct docs_args, page), "journal|policy|jobs|what-if",
       "which reference to print", 0, 0 },
 };
 
@@ -87,6 +88,8 @@ static int run_docs(int argc, char *const *argv, struct err *e)
         print_policy(&b);
     else if (strcmp(a.page, "jobs") == 0)
         print_jobs(&b);
+    else if (strcmp(a.page, "what-if") == 0)
+        whatif_print_reference(&b);
     else
         journal_print_reference(&b);
     return command_print(&b, e);
