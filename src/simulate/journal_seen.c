@@ -53,14 +53,9 @@ static void reading_free(struct reading *r)
     lists_free(r);
 }
 
-static struct str keep_str(struct reading *r, struct str s)
-{
-    return (struct str){ arena_strndup(&r->t.arena, s.p, s.n), s.n };
-}
-
 static const char *keep(struct reading *r, struct str s)
 {
-    return keep_str(r, s).p;
+    return arena_strndup(&r->t.arena, s.p, s.n);
 }
 
 static struct trace_mark mark(const struct reading *r)
@@ -70,66 +65,13 @@ static struct trace_mark mark(const struct reading *r)
 
 /* ---- steps ---- */
 
-static const void *keep_bytes(struct reading *r, const void *p, size_t n, size_t size)
-{
-    void *out = arena_alloc(&r->t.arena, n + 1, size);
-    if (n)
-        memcpy(out, p, n * size);
-    return out;
-}
-
-static void keep_submit(struct reading *r, struct event_submit *s)
-{
-    s->tenant = keep_str(r, s->tenant);
-    s->user = keep_str(r, s->user);
-    s->models = keep_str(r, s->models);
-    s->after = keep_bytes(r, s->after, s->afters, sizeof *s->after);
-}
-
-static void keep_event(struct reading *r, struct event *ev)
-{
-    switch (ev->kind) {
-    case EVENT_MODEL: ev->model.name = keep_str(r, ev->model.name); break;
-    case EVENT_TENANT:
-        ev->tenant.name = keep_str(r, ev->tenant.name);
-        ev->tenant.parent = keep_str(r, ev->tenant.parent);
-        break;
-    case EVENT_USER:
-        ev->user.tenant = keep_str(r, ev->user.tenant);
-        ev->user.user = keep_str(r, ev->user.user);
-        break;
-    case EVENT_NODE:
-        ev->node.name = keep_str(r, ev->node.name);
-        ev->node.model = keep_str(r, ev->node.model);
-        ev->node.net_switch = keep_str(r, ev->node.net_switch);
-        break;
-    case EVENT_NODE_STATE: ev->node_state.name = keep_str(r, ev->node_state.name); break;
-    case EVENT_PAST:
-        ev->past.tenant = keep_str(r, ev->past.tenant);
-        ev->past.user = keep_str(r, ev->past.user);
-        break;
-    case EVENT_DEMAND: ev->demand.models = keep_str(r, ev->demand.models); break;
-    case EVENT_RUNS: ev->runs.tenant = keep_str(r, ev->runs.tenant); break;
-    case EVENT_PLACE:
-    case EVENT_PROMISE:
-        ev->place.slots = keep_bytes(r, ev->place.slots, ev->place.n, sizeof *ev->place.slots);
-        break;
-    case EVENT_SUBMIT:
-    case EVENT_POLICY:
-    case EVENT_JOB:
-    case EVENT_TAKE:
-    case EVENT_PASS:
-    case EVENT_KIND_COUNT: break;
-    }
-}
-
 static uint32_t add_step(struct reading *r, enum trace_step_kind kind, const struct event *ev)
 {
     vec_grow(r->t.step, r->t.steps, r->step_cap);
     struct trace_step *s = &r->t.step[r->t.steps];
     *s = (struct trace_step){ .kind = kind, .order = r->order, .number = NONE, .ev = *ev };
     s->ev.t_ms = r->last_ms;
-    keep_event(r, &s->ev);
+    event_keep(&r->t.arena, &s->ev);
     return r->t.steps++;
 }
 
@@ -166,8 +108,9 @@ static void read_submit(struct reading *r, const struct event_submit *s)
     map_set(&r->job_by_id, s->id.v, r->t.jobs);
     vec_grow(r->watched, r->t.jobs, r->watched_cap);
     struct trace_seen *seen = arena_array(&r->t.arena, struct trace_seen, 1);
-    *seen = (struct trace_seen){ .said = *s, .order = r->order, .end = JOB_EV_EXITED_OK };
-    keep_submit(r, &seen->said);
+    struct event kept = { .kind = EVENT_SUBMIT, .submit = *s };
+    event_keep(&r->t.arena, &kept);
+    *seen = (struct trace_seen){ .said = kept.submit, .order = r->order, .end = JOB_EV_EXITED_OK };
     r->watched[r->t.jobs] = (struct watched){ .seen = seen,
                                               .told_ms = r->last_ms,
                                               .placed_ms = NOT_NOW,
@@ -361,26 +304,6 @@ static void read_pass(struct reading *r)
 
 /* ---- events ---- */
 
-/* A trace's names are C strings. */
-static int check_name(struct str s, const char *field, struct err *e)
-{
-    if (s.n == 0 || !memchr(s.p, 0, s.n))
-        return 0;
-    return err_set(e, ERR_INVALID, "field '%s': a name with a zero byte", field);
-}
-
-static int check_names(const struct event *ev, struct err *e)
-{
-    if (ev->kind == EVENT_TENANT)
-        return check_name(ev->tenant.name, "name", e);
-    if (ev->kind == EVENT_NODE)
-        return check_name(ev->node.name, "name", e) < 0 ? -1
-                                                        : check_name(ev->node.model, "model", e);
-    if (ev->kind == EVENT_SUBMIT)
-        return check_name(ev->submit.user, "user", e);
-    return 0;
-}
-
 /* How the job of an event was before it, and which of its machines is away. */
 static enum job_state state_before(struct reading *r, const struct event *ev, const char **out_lost)
 {
@@ -402,7 +325,7 @@ static int note_event(struct reading *r, const struct event *ev, struct err *e)
 {
     const char *lost;
     enum job_state was = state_before(r, ev, &lost);
-    if (check_names(ev, e) < 0 || journal_tell(r->core, ev, e) < 0)
+    if (event_check_names(ev, e) < 0 || journal_tell(r->core, ev, e) < 0)
         return -1;
     r->last_ms = MAX(r->last_ms, ev->t_ms); /* a clock that was set back does not undo the past */
     r->order++;
@@ -567,7 +490,8 @@ int trace_parse_journal(const char *file, struct str text, const struct journal_
     struct arena *a = &r.t.arena;
     t.name = keep(&r, str_of(file));
     /* The arrays move into the arena: one owner. */
-#define INTO_ARENA(array, n) array = (void *)(uintptr_t)keep_bytes(&r, array, n, sizeof *array)
+#define INTO_ARENA(array, n)                                                                       \
+    array = (void *)(uintptr_t)keep_bytes(&r.t.arena, array, n, sizeof *array)
     INTO_ARENA(t.node, t.nodes);
     INTO_ARENA(t.tenant, t.tenants);
     INTO_ARENA(t.job, t.jobs);

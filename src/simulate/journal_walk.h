@@ -15,4 +15,10 @@ int journal_walk(const char *file, struct str text, journal_event_fn fn, void *s
 /* An event that does not fit the others names its field. */
 int journal_tell(struct core *c, const struct event *ev, struct err *e) MUST_USE;
 
+/* A trace's names are C strings. */
+int event_check_names(const struct event *ev, struct err *e) MUST_USE;
+/* What it points to moves into the arena. */
+void event_keep(struct arena *a, struct event *ev);
+const void *keep_bytes(struct arena *a, const void *p, size_t n, size_t size);
+
 #endif
