@@ -118,7 +118,15 @@ static int write_results(const struct trace *t, const struct output *o, const st
         const char *path;
         const struct buf *b;
     } files[] = { { o->html, &page }, { o->journal, journal }, { o->starts, &starts } };
-    const struct report_whatif both = { r->report, o->what_if.item, o->what_if.n };
+    AUTO(buf_free) struct buf words = BUF(PAGE_BYTES_MAX);
+    for (size_t i = 0; i < o->what_if.n; i++) {
+        buf_addz(&words, i ? ", and " : "");
+        whatif_words(o->what_if.item[i], &words);
+    }
+    const struct report_whatif both = { .world = r->report,
+                                        .change = o->what_if.item,
+                                        .words = buf_str(&words).p,
+                                        .changes = o->what_if.n };
     const struct report_whatif *x = o->what_if.n ? &both : NULL;
     if (o->html && x)
         whatif_page(x, &page);

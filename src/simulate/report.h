@@ -70,6 +70,7 @@ void report_page(const struct report *r, size_t n, struct buf *out);
 struct report_whatif {
     const struct report *world; /* before, after */
     const char *const *change;  /* as they were written */
+    const char *words;          /* what follows "What if", of all of them */
     size_t changes;
 };
 void whatif_table(const struct report_whatif *x, struct buf *out);

@@ -396,7 +396,7 @@ static void two_worlds_stand_side_by_side(void)
     AUTO(free_p) struct world *w = world_new(3);
     AUTO(buf_free) struct buf table = BUF(LIMIT), json = BUF(LIMIT), page = BUF(LIMIT);
     static const char *const changes[] = { "nodes+=2*rtx4090", HOSTILE };
-    const struct report_whatif x = { w->r, changes, 2 };
+    const struct report_whatif x = { w->r, changes, HOSTILE, 2 };
     struct err e;
     fill_report(w, &w->r[0], 3);
     fill_report(w, &w->r[1], 3);
@@ -421,7 +421,7 @@ static void what_cannot_be_compared_is_shown_as_unknown(void)
     AUTO(free_p) struct world *w = world_new(1);
     AUTO(buf_free) struct buf table = BUF(LIMIT);
     static const char *const changes[] = { "load=2" };
-    const struct report_whatif x = { w->r, changes, 1 };
+    const struct report_whatif x = { w->r, changes, "", 1 };
     fill_report(w, &w->r[0], 0);
     fill_report(w, &w->r[1], 0);
     w->r[0].satisfaction = NAN;

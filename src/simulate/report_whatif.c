@@ -215,10 +215,7 @@ static void put_title(const struct report_whatif *x, struct buf *out)
     const struct report *b = &x->world[0], *a = &x->world[1];
     char was[TEXT_MAX], is[TEXT_MAX];
     buf_addz(out, "<header>\n<p class=\"brand\">Nightshift</p>\n<h1>What if ");
-    for (size_t i = 0; i < x->changes; i++) {
-        buf_addz(out, i ? " and " : "");
-        html_text(out, x->change[i]);
-    }
+    html_text(out, x->words);
     buf_addz(out, "?</h1>\n<p class=\"lead\">");
     html_text(out, b->trace);
     if (a->simulated)
@@ -237,6 +234,17 @@ static void put_title(const struct report_whatif *x, struct buf *out)
                text_percent(a->satisfaction, is), text_percent(b->satisfaction, was));
     buf_printf(out, "<strong>%s</strong> of the time instead of %s.</p>\n</header>\n",
                text_percent(a->utilisation, is), text_percent(b->utilisation, was));
+}
+
+static void put_asked(const struct report_whatif *x, struct buf *out)
+{
+    buf_addz(out, "<p class=\"asked\">Asked as ");
+    for (size_t i = 0; i < x->changes; i++) {
+        buf_addz(out, i ? ", <code>" : "<code>");
+        html_text(out, x->change[i]);
+        buf_addz(out, "</code>");
+    }
+    buf_addz(out, ". More GPUs tend to bring more jobs; this shows the same jobs.</p>\n");
 }
 
 static void put_charts(const struct report *after, struct buf *out)
@@ -277,6 +285,7 @@ void whatif_page(const struct report_whatif *x, struct buf *out)
     buf_addz(out, "<noscript><p>The charts are drawn by a script; the figures and tables are "
                   "complete without it.</p></noscript>\n");
     put_figures(x, out);
+    put_asked(x, out);
     put_charts(&world[1], out);
     if (world[1].tenants)
         put_tenants(x, out);

@@ -398,22 +398,43 @@ static int change_window(struct trace *t, struct str arg, struct err *e)
 static const struct change {
     const char *begin; /* what it begins with; the rest is its argument */
     const char *syntax, *help;
+    const char *words; /* after "What if"; $1 and $2: the argument, split */
+    char split;
     int (*apply)(struct trace *t, struct str arg, struct err *e);
 } changes[] = {
     { "nodes+=", "nodes+=[N*]WHAT", "N more machines like WHAT: a machine's name, or a GPU model",
-      change_add_nodes },
-    { "nodes-=", "nodes-=[N*]WHAT", "machines less", change_remove_nodes },
-    { "weight:", "weight:TENANT=X", "another weight", change_weight },
-    { "guarantee:", "guarantee:TENANT=GPUS", "another guarantee", change_guarantee },
+      "there were $1 more machines like $2", '*', change_add_nodes },
+    { "nodes-=", "nodes-=[N*]WHAT", "machines less", "there were $1 fewer machines like $2", '*',
+      change_remove_nodes },
+    { "weight:", "weight:TENANT=X", "another weight", "$1 had the weight $2", '=', change_weight },
+    { "guarantee:", "guarantee:TENANT=GPUS", "another guarantee", "$1 had $2 GPUs guaranteed", '=',
+      change_guarantee },
     { "limit:", "limit:TENANT.RESOURCE=N", "another limit of gpus, cpus, memory or jobs, or none",
-      change_limit },
-    { "half-life=", "half-life=TIME", "how soon use is forgotten", change_half_life },
-    { "no-preemption", "no-preemption", "no job is frozen for another", change_no_preemption },
-    { "set:", "set:NAME=VALUE", "another number of the policy", policy_set_parse },
-    { "window:", "window:POOL=TEXT", "when machines may work (not yet)", change_window },
+      "the limit of $1 were $2", '=', change_limit },
+    { "half-life=", "half-life=TIME", "how soon use is forgotten", "use counted half after $2", '=',
+      change_half_life },
+    { "no-preemption", "no-preemption", "no job is frozen for another",
+      "no job were frozen for another", 0, change_no_preemption },
+    { "set:", "set:NAME=VALUE", "another number of the policy", "$1 were $2", '=',
+      policy_set_parse },
+    { "window:", "window:POOL=TEXT", "when machines may work (not yet)", "$1 worked $2", '=',
+      change_window },
     { "load=", "load=X", "X times as many jobs: some are repeated, or left out, at random",
-      change_load },
+      "there were $2 times as many jobs", '=', change_load },
 };
+
+static const struct change *find_change(const char *text, struct str *out_arg)
+{
+    for (size_t i = 0; i < ARRAY_LEN(changes); i++) {
+        size_t n = strlen(changes[i].begin);
+        bool open = strchr("=:", changes[i].begin[n - 1]);
+        if (strncmp(text, changes[i].begin, n) != 0 || (!open && text[n]))
+            continue;
+        *out_arg = str_of(text + n);
+        return &changes[i];
+    }
+    return NULL;
+}
 
 static int unknown_change(const char *text, struct err *e)
 {
@@ -426,17 +447,30 @@ static int unknown_change(const char *text, struct err *e)
 
 int whatif_apply(struct trace *t, const char *text, struct err *e)
 {
-    for (size_t i = 0; i < ARRAY_LEN(changes); i++) {
-        size_t n = strlen(changes[i].begin);
-        bool open = strchr("=:", changes[i].begin[n - 1]);
-        if (strncmp(text, changes[i].begin, n) != 0 || (!open && text[n]))
-            continue;
-        t->changed = true;
-        if (changes[i].apply(t, str_of(text + n), e) < 0)
-            return err_wrap(e, "--what-if %s", text);
-        return 0;
+    struct str arg;
+    const struct change *c = find_change(text, &arg);
+    if (!c)
+        return unknown_change(text, e);
+    t->changed = true;
+    return c->apply(t, arg, e) < 0 ? err_wrap(e, "--what-if %s", text) : 0;
+}
+
+void whatif_words(const char *text, struct buf *out)
+{
+    struct str arg, first = STR("1"), second;
+    const struct change *c = find_change(text, &arg);
+    if (!c) {
+        buf_addz(out, text);
+        return;
     }
-    return unknown_change(text, e);
+    second = arg; /* where nothing splits it: one machine; a value without a name */
+    if (c->split && memchr(arg.p, c->split, arg.n))
+        str_cut(arg, c->split, &first, &second);
+    for (const char *z = c->words; *z; z++)
+        if (*z == '$')
+            buf_add(out, *++z == '1' ? first : second);
+        else
+            buf_addc(out, *z);
 }
 
 void whatif_print(struct buf *out)

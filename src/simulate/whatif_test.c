@@ -136,7 +136,25 @@ static void a_job_that_fits_no_more_is_unfinished(void)
     CHECK(r.unfinished > 0 && r.unfinished < r.jobs);
 }
 
+static void a_change_has_words(void)
+{
+    static const char *const words[][2] = {
+        { "nodes+=2*rtx4090", "there were 2 more machines like rtx4090" },
+        { "nodes-=desk3", "there were 1 fewer machines like desk3" },
+        { "weight:vision=3", "vision had the weight 3" },
+        { "load=1.2", "there were 1.2 times as many jobs" },
+        { "no-preemption", "no job were frozen for another" },
+        { "half-life=3d", "use counted half after 3d" },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+        AUTO(buf_free) struct buf b = BUF(1024);
+        whatif_words(words[i][0], &b);
+        CHECK_STR(buf_str(&b).p, words[i][1]);
+    }
+}
+
 static const struct test tests[] = {
+    { "a change has words", a_change_has_words },
     { "machines are added by model and by name", machines_are_added_by_model_and_by_name },
     { "machines are removed", machines_are_removed },
     { "tenants get other rights", tenants_get_other_rights },

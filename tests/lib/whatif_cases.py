@@ -110,7 +110,7 @@ def _(c, _day):
     assert "what if: load=2" in out and "before" in out and "Wait, mean" in out, out
     with open(page, encoding="utf-8") as f:
         text = f.read()
-    assert "What if load=2 and no-preemption?" in text and "http" not in text.replace("http-equiv", "").replace(
+    assert "What if there were 2 times as many jobs, and no job were frozen for another?" in text and "http" not in text.replace("http-equiv", "").replace(
         "http://www.w3.org/2000/svg", ""), "the page names another server"
 
 
