@@ -113,6 +113,33 @@ static int run_history(struct cli *c, const struct simulate_opts *o, struct line
     return here_exec(l->argv, e);
 }
 
+/* An option of the history before another command would go unheard. */
+static int check_unheard(const struct simulate_opts *o, struct err *e)
+{
+    const struct {
+        const char *option;
+        bool given;
+    } table[] = {
+        { "--since", o->since != NULL },
+        { "--until", o->until != NULL },
+        { "--what-if", o->what_if.n > 0 },
+        { "--set", o->set.n > 0 },
+        { "--policy", o->policy != NULL },
+        { "--html", o->html != NULL },
+        { "--starts", o->starts != NULL },
+        { "--write-journal", o->write_journal != NULL },
+        { "--json", o->json },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(table); i++)
+        if (table[i].given) {
+            err_set(e, ERR_INVALID, "%s needs --history, or a command before it", table[i].option);
+            return err_hint(e,
+                            "nightshift simulate --history %s …, or nightshift simulate lab %s …",
+                            table[i].option, table[i].option);
+        }
+    return 0;
+}
+
 static int run_simulate(struct cli *c, const void *opts_p, struct words args, struct err *e)
 {
     const struct simulate_opts *o = opts_p;
@@ -124,6 +151,8 @@ static int run_simulate(struct cli *c, const void *opts_p, struct words args, st
     }
     if (o->history)
         return run_history(c, o, &l, e);
+    if (check_unheard(o, e) < 0)
+        return -1;
     if (args.n == 0) {
         err_set(e, ERR_INVALID, "simulate needs --history or a command of nightshift-sim");
         return err_hint(e, "begin with: nightshift simulate lab");

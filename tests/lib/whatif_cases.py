@@ -141,6 +141,10 @@ def _(c, _day):
     assert code == 2 and "there is no tenant 'nobody'" in err, (code, err)
     code, _, err = tool(c, "nightshift", "simulate", "--history", "lab")
     assert code == 2 and "--history" in err, (code, err)
+    code, _, err = tool(c, "nightshift", "simulate", "--what-if", "load=2", "lab")
+    assert code == 2 and "--what-if needs --history" in err, (code, err)
+    code, out, err = tool(c, "nightshift", "simulate", "lab", "--days", "1", "--what-if", "load=2")
+    assert code == 0 and "what if: load=2" in out, (code, err)
 
 
 if __name__ == "__main__":
