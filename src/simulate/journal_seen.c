@@ -161,7 +161,7 @@ static void read_started(struct reading *r, struct watched *w, struct trace_job 
     if (w->since_ms != NOT_NOW) /* it stood still, or could not be frozen: it holds its GPUs */
         return;
     w->since_ms = r->last_ms;
-    hear(r, w, JOB_EV_STARTED, r->last_ms - w->placed_ms);
+    hear(r, w, JOB_EV_STARTED, w->placed_ms != NOT_NOW ? r->last_ms - w->placed_ms : 0);
     w->started = true;
     w->thawed = w->frozen;
     w->frozen = false;

@@ -184,7 +184,7 @@ static int tell_job(struct own *o, const struct event *ev, struct err *e)
     return what == JOB_EV_FREEZE && o->life[i].phase == RUNS ? own_freeze(o, (uint32_t)i, e) : 0;
 }
 
-/* Decisions from before the journal begins. */
+/* Decisions from before the journal begins.  What has no room in this world waits. */
 static int tell_decision(struct own *o, struct event ev, struct err *e)
 {
     uint64_t i, by;
@@ -197,14 +197,13 @@ static int tell_decision(struct own *o, struct event ev, struct err *e)
         ev.take.by.v = map_get(&o->told.by_id, ev.take.by.v, &by) ? o->life[by].number : 0;
         if (o->life[i].phase != RUNS)
             return 0;
-        return own_tell(o, &ev, e) < 0 ? -1 : own_freeze(o, (uint32_t)i, e);
+        return own_tell(o, &ev, e) < 0 ? 0 : own_freeze(o, (uint32_t)i, e);
     }
-    struct job_view v;
-    if (!map_slots(o, &ev.place, slot) || !core_job(o->core, *id, &v))
+    if (!map_slots(o, &ev.place, slot))
         return 0;
     ev.place.slots = slot;
     if (own_tell(o, &ev, e) < 0)
-        return -1;
+        return 0;
     const struct stay stay = { slot, ev.place.n };
     return ev.kind == EVENT_PLACE ? own_begin(o, (uint32_t)i, &stay, e) : 0;
 }
