@@ -22,7 +22,8 @@ struct stint {
 #define NEVER INT64_MAX
 struct outcome {
     int64_t *start_ms, *end_ms;
-    double *gpus; /* held while it ran; 0 until it starts */
+    int64_t *came_ms; /* when nothing kept it any more: its submit_ms, unless it waits for others */
+    double *gpus;     /* held while it ran; 0 until it starts */
     uint32_t *freezes;
     int64_t *stated_ms;  /* when a start was forecast; NEVER: it was not */
     struct eta *eta;     /* as it was forecast */

@@ -8,6 +8,25 @@ void trace_free(struct trace *t)
     *t = (struct trace){ 0 };
 }
 
+void trace_copy(const struct trace *from, struct trace *out)
+{
+    struct trace t = *from;
+    t.arena = (struct arena){ .limit = from->arena.limit };
+#define COPY(array, n)                                                                             \
+    if (from->array) {                                                                             \
+        t.array = arena_alloc(&t.arena, (size_t)(n) + 1, sizeof *t.array);                         \
+        memcpy(t.array, from->array, (size_t)(n) * sizeof *t.array);                               \
+    }
+    COPY(node, t.nodes)
+    COPY(node_tenant, t.nodes)
+    COPY(tenant, t.tenants)
+    COPY(job, t.jobs)
+    COPY(step, t.steps)
+    COPY(pass, t.passes)
+#undef COPY
+    *out = t;
+}
+
 static int bad(const struct trace *t, struct err *e)
 {
     err_wrap(e, "trace '%s'", t->name ? t->name : "");
