@@ -268,7 +268,8 @@ void claims_review(struct core *c)
     enum resource which;
     for (uint32_t i = 0; i < c->claims;) {
         uint32_t job = c->claim[i].job;
-        if (core_over_limit(c, &c->queue.job[job], &which) == NONE)
+        const struct job *j = &c->queue.job[job];
+        if (!j->promised && core_over_limit(c, j, &which) == NONE)
             i++;
         else
             claims_drop(c, job);
@@ -307,7 +308,7 @@ bool claims_lend(struct core *c, uint32_t job)
 {
     const struct job *j = &c->queue.job[job];
     const struct request *r = &c->shapes.at[j->shape].request;
-    if (!claim_suits(r))
+    if (j->has_claim || !claim_suits(r)) /* its claim would fall in the middle of a pass */
         return false;
     for (uint32_t i = 0; i < c->claims; i++) {
         const struct claim *cl = &c->claim[i];

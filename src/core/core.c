@@ -137,11 +137,12 @@ void core_place(struct core *c, uint32_t job, const struct slot *slots, uint32_t
 void core_take(struct core *c, uint32_t job, int64_t now_ms)
 {
     struct job *j = &c->queue.job[job];
+    int64_t cost_milli = j->held->cost_milli;
     j->awake = true;
     j->taken = (uint16_t)MIN(j->taken + 1, UINT16_MAX);
     job_enter(c, job, JOB_FREEZING, now_ms);
     j->leaving = true;
-    shares_keep(&c->shares, j->leaf, -j->held->cost_milli);
+    shares_keep(&c->shares, j->leaf, -cost_milli);
 }
 
 static uint32_t find_job(const struct core *c, job_id id, struct err *e)

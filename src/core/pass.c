@@ -6,7 +6,7 @@
  */
 #include "core/state.h"
 
-#define LOOKS_MAX 100000    /* nodes and shares that one pass looks at for taking back */
+#define LOOKS_MAX 50000     /* nodes and shares that one pass looks at for taking back */
 #define NODES_A_REVIEW 1000 /* on a larger cluster the jobs take turns in several reviews */
 #define FREED_LOOK_MAX 64 /* with more nodes freed at once, trying is cheaper than looking first */
 
@@ -306,13 +306,10 @@ static void try_promises(struct core *c, struct arena *a, struct plan *out)
         const struct job *j = &c->queue.job[job];
         const struct request *r = &c->shapes.at[j->shape].request;
         out->considered++;
-        if (j->state == JOB_FREEZING || !cluster_has_room(&c->cluster, r, p->slot, n)) {
-            i++;
-            continue;
-        }
         enum resource which;
-        if (core_over_limit(c, j, &which) != NONE) {
-            promise_break(c, job);
+        if (j->state == JOB_FREEZING || !cluster_has_room(&c->cluster, r, p->slot, n) ||
+            core_over_limit(c, j, &which) != NONE) { /* over a limit: the next pass breaks it */
+            i++;
             continue;
         }
         memcpy(c->slots, p->slot, n * sizeof *c->slots);

@@ -2,6 +2,8 @@
  * group: the pass that made the promise has decided, and nobody else starts in those slots. */
 #include "core/state.h"
 
+/* A claim of the job stays until the next pass: what it gives free in the middle of one would be
+ * seen by those only who have not had their turn. */
 void promise_make(struct core *c, uint32_t job, const struct slot *slots, uint32_t n)
 {
     struct job *j = &c->queue.job[job];
@@ -11,7 +13,6 @@ void promise_make(struct core *c, uint32_t job, const struct slot *slots, uint32
     *p = (struct promise){ .job = job, .n = n, .slot = xcalloc(n, sizeof *slots) };
     memcpy(p->slot, slots, n * sizeof *slots);
     p->cost_milli = cluster_cost_milli(&c->cluster, r, slots, n, c->policy.cpu_cost_milli);
-    claims_drop(c, job);
     if (j->group != NONE)
         queue_remove(&c->queue, &c->shapes, &c->shares, job);
     j->promised = true;
@@ -24,6 +25,7 @@ void promise_drop(struct core *c, uint32_t job)
     struct job *j = &c->queue.job[job];
     if (!j->promised)
         return;
+    claims_drop(c, job);
     j->promised = false;
     for (uint32_t i = 0; i < c->promises; i++) {
         struct promise *p = &c->promise[i];
@@ -62,12 +64,22 @@ void promise_break(struct core *c, uint32_t job)
         queue_add(&c->queue, &c->shapes, &c->shares, job);
 }
 
+/* Its slots are free, but it may not have them. */
+static bool is_over_limit(const struct core *c, const struct promise *p)
+{
+    const struct job *j = &c->queue.job[p->job];
+    enum resource which;
+    return j->state != JOB_FREEZING &&
+           cluster_has_room(&c->cluster, &c->shapes.at[j->shape].request, p->slot, p->n) &&
+           core_over_limit(c, j, &which) != NONE;
+}
+
 void promises_review(struct core *c)
 {
     for (uint32_t i = 0; i < c->promises;) {
         const struct promise *p = &c->promise[i];
         uint32_t job = p->job;
-        bool broken = false;
+        bool broken = is_over_limit(c, p);
         for (uint32_t k = 0; k < p->n && !broken; k++)
             broken =
                 c->cluster.node[p->slot[k].node].state != NODE_UP || slot_is_held(c, &p->slot[k]);
