@@ -84,6 +84,15 @@ static void ready_users(struct core *c)
     c->queue.room_came = false;
 }
 
+/* Is room made for this job in this pass?  A search costs what the cluster is large, so on a large
+ * one each job has its turn more rarely. */
+static bool is_its_review(const struct core *c, uint64_t id)
+{
+    uint64_t turns = 1 + c->cluster.nodes / NODES_A_REVIEW;
+    uint64_t now = (uint64_t)(c->now_ms / MAX(c->policy.review_ms, INT64_C(1)));
+    return c->review && (id + now) % turns == 0;
+}
+
 /* Looks at a user's groups when it is his turn for the first time. */
 static void open_user(struct core *c, uint32_t leaf)
 {
@@ -92,15 +101,17 @@ static void open_user(struct core *c, uint32_t leaf)
     s->ready.pos = u->pos;
     s->ready.before = group_before;
     s->ready.ctx = u;
+    const struct history_row *row[HISTORY_SIZES] = { 0 };
     s->opened = true;
     for (uint32_t i = 0; i < u->n; i++) {
-        if (u->at[i].shape == NONE || (c->shapes.no_room[u->at[i].shape] && !c->review))
+        if (u->at[i].shape == NONE ||
+            (c->shapes.no_room[u->at[i].shape] && !is_its_review(c, u->at[i].first_id)))
             continue;
         u->at[i].rank = queue_rank(&u->at[i], &c->policy, c->now_ms);
-        const struct request *r = &c->shapes.at[u->at[i].shape].request;
-        u->at[i].worth =
-            (float)(history_worth(&c->history, s->parent, history_size(r), u->at[i].stage) /
-                    history_gpus_weight(r));
+        const struct shape *sh = &c->shapes.at[u->at[i].shape];
+        if (!row[sh->size])
+            row[sh->size] = history_row(&c->history, s->parent, sh->size);
+        u->at[i].worth = (float)(row[sh->size]->worth[u->at[i].stage] / sh->weight);
         heap_push(&s->ready, i);
     }
 }
@@ -165,14 +176,6 @@ static void take(struct core *c, uint32_t job, struct arena *a, struct plan *out
     plan_add(out, a, ACT_PROMISE, &c->queue.job[job], c->slots, n);
 }
 
-/* A search costs what the cluster is large, so on a large one each job has its turn more rarely. */
-static bool is_its_review(const struct core *c, const struct job *j)
-{
-    uint64_t turns = 1 + c->cluster.nodes / NODES_A_REVIEW;
-    uint64_t now = (uint64_t)(c->now_ms / MAX(c->policy.review_ms, INT64_C(1)));
-    return (j->id + now) % turns == 0;
-}
-
 /* There is no room that is nobody's: borrows some that is kept, or takes some back. */
 static bool make_room(struct core *c, uint32_t job, const struct user_group *u, struct arena *a,
                       struct plan *out)
@@ -186,7 +189,7 @@ static bool make_room(struct core *c, uint32_t job, const struct user_group *u, 
         plan_start(out, a, &c->queue.job[job]);
         return true;
     }
-    if (!c->policy.take_back || need_milli >= *failed_milli || !is_its_review(c, j))
+    if (!c->policy.take_back || need_milli >= *failed_milli)
         return false;
     if (c->take_looks > LOOKS_MAX) { /* the rest is for the next review */
         c->review = false;
@@ -220,7 +223,7 @@ static bool try_group(struct core *c, uint32_t group, const struct user_group *u
         return true;
     }
     queue_no_room(&c->queue, &c->shapes, g->shape);
-    return c->review && make_room(c, job, u, a, out);
+    return is_its_review(c, c->queue.job[job].id) && make_room(c, job, u, a, out);
 }
 
 /* The user who is next in the order of the policy. */
