@@ -15,14 +15,19 @@ struct telling {
     struct telling *next;
 };
 
+static void telling_drop(struct telling *t)
+{
+    loop_unwatch(t->again);
+    free(t);
+}
+
 static void telling_free(struct telling *t)
 {
     struct telling **at = &t->api->tellings;
     while (*at != t)
         at = &(*at)->next;
     *at = t->next;
-    loop_unwatch(t->again);
-    free(t);
+    telling_drop(t);
 }
 
 static void on_close(void *ctx)
@@ -82,9 +87,11 @@ static void on_room(void *ctx)
 
 void tellings_free(struct api *a)
 {
-    while (a->tellings) {
-        struct http_request *rq = a->tellings->rq;
-        telling_free(a->tellings);
+    for (struct telling *t = a->tellings, *next; t; t = next) {
+        struct http_request *rq = t->rq;
+        next = t->next;
+        a->tellings = next;
+        telling_drop(t);
         http_stream_end(rq);
     }
 }

@@ -38,16 +38,17 @@ static uint32_t map_afters(const struct own *o, const struct event_submit *s,
     return n;
 }
 
-static int submit(struct own *o, uint32_t i, struct event *ev, struct err *e)
+static int submit(struct own *o, uint32_t i, const struct event *as_told, struct err *e)
 {
     struct after after[AFTER_MAX];
+    struct event ev = *as_told;
     const uint64_t number = o->numbers + 1;
-    for (uint32_t k = 0; k < ev->submit.afters; k++) /* it was about to be cancelled for it */
-        ev->submit.held |= ev->submit.after[k].when == AFTER_NEVER;
-    ev->submit.id = (job_id){ number };
-    ev->submit.afters = map_afters(o, &ev->submit, after);
-    ev->submit.after = after;
-    if (own_tell(o, ev, e) < 0) {
+    for (uint32_t k = 0; k < ev.submit.afters; k++) /* it was about to be cancelled for it */
+        ev.submit.held |= ev.submit.after[k].when == AFTER_NEVER;
+    ev.submit.id = (job_id){ number };
+    ev.submit.afters = map_afters(o, &ev.submit, after);
+    ev.submit.after = after;
+    if (own_tell(o, &ev, e) < 0) {
         o->life[i].phase = OVER;
         forget_number(number, e);
         return -1;

@@ -309,10 +309,10 @@ static int cut_tenant(struct trace *t, struct str arg, struct trace_tenant **out
 
 static int change_weight(struct trace *t, struct str arg, struct err *e)
 {
-    struct trace_tenant *w;
+    struct trace_tenant *w = NULL;
     struct str value;
     uint64_t milli;
-    if (cut_tenant(t, arg, &w, &value, e) < 0 ||
+    if (cut_tenant(t, arg, &w, &value, e) < 0 || !w ||
         parse_milli(value, WEIGHT_MAX_MILLI, &milli, e) < 0)
         return -1;
     if (milli == 0)
@@ -324,10 +324,11 @@ static int change_weight(struct trace *t, struct str arg, struct err *e)
 
 static int change_guarantee(struct trace *t, struct str arg, struct err *e)
 {
-    struct trace_tenant *w;
+    struct trace_tenant *w = NULL;
     struct str value;
     uint64_t milli;
-    if (cut_tenant(t, arg, &w, &value, e) < 0 || parse_milli(value, GPUS_MAX_MILLI, &milli, e) < 0)
+    if (cut_tenant(t, arg, &w, &value, e) < 0 || !w ||
+        parse_milli(value, GPUS_MAX_MILLI, &milli, e) < 0)
         return -1;
     w->guarantee_milli = milli;
     alter_steps(t, w);
@@ -352,7 +353,7 @@ static int parse_amount(enum resource r, struct str text, uint64_t *out, struct 
 
 static int change_limit(struct trace *t, struct str arg, struct err *e)
 {
-    struct trace_tenant *w;
+    struct trace_tenant *w = NULL;
     struct str left, value;
     size_t dot = 0;
     if (!str_cut(arg, '=', &left, &value))
@@ -364,7 +365,7 @@ static int change_limit(struct trace *t, struct str arg, struct err *e)
         uint64_t amount;
         if (!str_is(what, resource_name((enum resource)r)))
             continue;
-        if (find_tenant(t, (struct str){ left.p, dot }, &w, e) < 0 ||
+        if (find_tenant(t, (struct str){ left.p, dot }, &w, e) < 0 || !w ||
             parse_amount((enum resource)r, value, &amount, e) < 0)
             return -1;
         w->limit.of[r] = amount;
