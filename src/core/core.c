@@ -103,6 +103,8 @@ static void job_enter(struct core *c, uint32_t job, enum job_state to, int64_t n
         give_slots(c, j, job_state_ended(to), now_ms);
         if (to == JOB_FROZEN)
             j->wait_ms = now_ms;
+        if (to == JOB_FROZEN && j->restarts)
+            j->ran_ms = 0; /* it runs again from the start */
     }
     if (j->promised && !may_wait && to != JOB_FREEZING)
         promise_drop(c, job);

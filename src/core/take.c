@@ -98,8 +98,8 @@ static void add_step(struct taker *t, uint32_t job, bool moves, struct slot to)
         if (i == 0 || node != v->held->slot[i - 1].node)
             free_slots(&touch(t, node)->room, t->c, job, node);
     }
-    if (!moves && v->leaf != t->j->leaf && !v->held->guest)
-        s->taken[s->fork[v->leaf]] += v->held->cost_milli;
+    for (uint32_t k = v->leaf; !moves && s->fork[k] != NONE; k = t->c->shares.at[k].parent)
+        s->taken[k] += v->held->cost_milli;
 }
 
 /* Takes the GPUs of one replica of `r` in the overlay of the node. */

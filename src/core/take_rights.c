@@ -76,10 +76,23 @@ bool taker_can_freeze(const struct taker *t, uint32_t job)
            t->s->job_mark[job] != t->s->epoch && t->c->now_ms - v->held->since_ms >= rest_ms(p, v);
 }
 
+/* Would it take the job's share, or one above it up to the fork, below its guarantee? */
+static bool breaks_guarantee(const struct taker *t, const struct job *v)
+{
+    for (uint32_t i = v->leaf; t->s->fork[i] != NONE; i = t->c->shares.at[i].parent) {
+        const struct share *s = &t->c->shares.at[i];
+        int64_t left = s->cost_milli + s->kept_milli - t->s->taken[i] - v->held->cost_milli;
+        if (s->guarantee_milli && left < s->guarantee_milli)
+            return true;
+    }
+    return false;
+}
+
 bool taker_may_take(const struct taker *t, const struct job *v)
 {
-    const struct shares *s = &t->c->shares;
     uint32_t fork = t->s->fork[v->leaf];
+    if (breaks_guarantee(t, v))
+        return false;
     if (t->overdue && !v->held->overdue && v->leaf != t->j->leaf)
         return true;
     if (v->held->guest && t->j->has_claim)
@@ -89,14 +102,7 @@ bool taker_may_take(const struct taker *t, const struct job *v)
             return t->rank > v->held->rank;
         return t->worth * 1000 > (double)v->held->worth * (double)t->c->policy.take_gain_milli;
     }
-    if (v->held->cost_milli > t->s->allowed[v->held->express][fork] - t->s->taken[fork])
-        return false;
-    for (uint32_t i = v->leaf; i != fork; i = s->at[i].parent)
-        if (s->at[i].guarantee_milli &&
-            s->at[i].cost_milli + s->at[i].kept_milli - v->held->cost_milli <
-                s->at[i].guarantee_milli)
-            return false;
-    return true;
+    return v->held->cost_milli <= t->s->allowed[v->held->express][fork] - t->s->taken[fork];
 }
 
 /* Is there anything at all that it may take?  The cheap way to say no. */
