@@ -34,6 +34,7 @@ void api_stop(struct api *a)
     followers_free(a);
     feeds_free(a);
     bridges_free(a);
+    tellings_free(a);
 }
 
 struct api *api_free(struct api *a)

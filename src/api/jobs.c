@@ -93,6 +93,21 @@ int api_job_get(struct call *c, struct err *e)
     return read_id(c, &id, e) < 0 ? -1 : reply_job(c, 200, id, e);
 }
 
+/* Changes that would start it now. */
+static void put_advice(struct call *c, uint64_t id, struct json_out *w)
+{
+    struct advice ad[ADVICE_MAX];
+    uint32_t n = core_advise(control_core(c->api->config.control), (job_id){ id }, ad);
+    json_begin(w, "helps", '[');
+    for (uint32_t i = 0; i < n; i++) {
+        json_begin(w, NULL, '{');
+        json_put_str(w, "code", str_of(advice_slug(ad[i].kind)));
+        json_put_str(w, "text", str_of(ad[i].text));
+        json_end(w, '}');
+    }
+    json_end(w, ']');
+}
+
 int api_job_why(struct call *c, struct err *e)
 {
     struct store_job j;
@@ -119,6 +134,15 @@ int api_job_why(struct call *c, struct err *e)
         json_end(&w, '}');
     }
     json_end(&w, ']');
+    if (x.has_eta) {
+        json_begin(&w, "starts", '{');
+        json_put_i64(&w, "p50_ms", x.eta.p50_ms);
+        json_put_i64(&w, "p90_ms", x.eta.p90_ms);
+        json_put_i64(&w, "p50_in_ms", x.eta.p50_ms - now_ms);
+        json_put_i64(&w, "p90_in_ms", x.eta.p90_ms - now_ms);
+        json_end(&w, '}');
+    }
+    put_advice(c, id, &w);
     if (j.now.message.n)
         json_put_str(&w, "message", j.now.message);
     json_end(&w, '}');

@@ -59,6 +59,11 @@ static const struct api_param events_params[] = {
       .help = "the same, as browsers say it; it has precedence" },
     { 0 },
 };
+static const struct api_param journal_params[] = {
+    { "since_ms", ANY_NUMBER,
+      .help = "from the segment on in which this time lies; by default all that is kept" },
+    { 0 },
+};
 #undef X
 
 #define M ROLE_MEMBER
@@ -108,6 +113,8 @@ const struct route api_routes[] = {
       .answer = "ProfileList" },
     { "GET", "/v1/events", M, FN(events), "What happens, as it happens (SSE)",
       .param = events_params, .type = "text/event-stream" },
+    { "GET", "/v1/journal", A, FN(journal), "What happened and what was decided, to be replayed",
+      .param = journal_params, .type = "application/x-ndjson" },
     { "GET", "/v1/tokens", M, FN(token_list), "List tokens", .answer = "TokenList" },
     { "POST", "/v1/tokens", M, FN(token_create), "Make a token", .body = "NewToken",
       .body_optional = true, .answer = "MadeToken", .status = 201, .refuses = REFUSES_CONFLICT },

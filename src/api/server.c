@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "api/state.h"
+#include "core/policy.h"
 #include "store/kept.h"
 
 static bool any_simulated(struct control *ctl)
@@ -13,6 +14,22 @@ static bool any_simulated(struct control *ctl)
         if (control_node(ctl, str_of(v.name), &n) && n.simulated)
             return true;
     return false;
+}
+
+static void put_policy(struct json_out *w, const struct policy *p)
+{
+    const struct policy_key *k;
+    struct policy copy = *p;
+    json_begin(w, "policy", '[');
+    for (size_t i = 0; (k = policy_key(i)); i++) {
+        json_begin(w, NULL, '{');
+        json_put_str(w, "name", str_of(k->name));
+        json_put_i64(w, "value", *policy_value(&copy, k));
+        json_put_i64(w, "default", k->dflt);
+        json_put_str(w, "help", str_of(k->help));
+        json_end(w, '}');
+    }
+    json_end(w, ']');
 }
 
 int api_server(struct call *c, struct err *e)
@@ -34,6 +51,7 @@ int api_server(struct call *c, struct err *e)
     for (int i = 0; en->caps && i < ENGINE_CAP_COUNT; i++)
         json_put_bool(&w, engine_cap_name((enum engine_cap)i), en->caps[i]);
     json_end(&w, '}');
+    put_policy(&w, control_policy(f->control));
     json_end(&w, '}');
     reply_json(c, 200, &b);
     return 0;
@@ -187,6 +205,8 @@ int api_metrics(struct call *c, struct err *e)
     buf_printf(&b, "nightshift_passes_total %llu\n", (unsigned long long)s.passes);
     metric(&b, "starts", "counter", "Jobs placed.");
     buf_printf(&b, "nightshift_starts_total %llu\n", (unsigned long long)s.starts);
+    metric(&b, "taken", "counter", "Jobs taken back: frozen because it was another's turn.");
+    buf_printf(&b, "nightshift_taken_total %llu\n", (unsigned long long)s.taken);
     metric(&b, "commits", "counter", "Turns written to the disk.");
     buf_printf(&b, "nightshift_commits_total %llu\n", (unsigned long long)s.commits);
     put_pass_seconds(&b, &s);

@@ -15,6 +15,7 @@ struct follower; /* log.c */
 struct feed;     /* events.c */
 struct bridge;   /* stream.c */
 struct doctor;   /* doctor.c */
+struct telling;  /* journal.c */
 
 struct api {
     struct api_config config;
@@ -22,6 +23,7 @@ struct api {
     struct follower *followers;
     struct feed *feeds;
     struct bridge *bridges;
+    struct telling *tellings;
     struct doctor *doctor; /* NULL: no check runs */
     int watch;             /* of control */
     int64_t started_ms;
@@ -144,6 +146,7 @@ api_fn api_events;                                                              
 api_fn api_token_list, api_token_create, api_token_delete, api_session_open, api_session_close,
     api_whoami;                                                                   /* people.c */
 api_fn api_server, api_health, api_ready, api_metrics, api_openapi, api_profiles; /* server.c */
+api_fn api_journal;                                                               /* journal.c */
 api_fn api_doctor;                                                                /* doctor.c */
 api_fn api_page, api_page_script, api_page_style;                                 /* page.c */
 
@@ -152,6 +155,7 @@ void followers_free(struct api *a);
 void feeds_wake(struct api *a);
 void feeds_free(struct api *a);
 void bridges_free(struct api *a);
+void tellings_free(struct api *a);
 void doctor_stop(struct api *a); /* those who wait are told so */
 
 #endif

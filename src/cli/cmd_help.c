@@ -1,10 +1,9 @@
 /* help, version, completion, top: what needs no server (top starts a program of its own). */
-#include <errno.h>
-#include <stdio.h>
-#include <unistd.h>
+#include <stdlib.h>
 
 #include "cli/commands.h"
 #include "cli/completion.h"
+#include "cli/here.h"
 
 struct help_opts {
     struct common common;
@@ -86,22 +85,12 @@ const struct command command_completion = {
  * pays for it. */
 static int run_top(struct cli *c, const void *opts_p, struct words args, struct err *e)
 {
-    char self[4096];
     (void)opts_p;
     (void)args;
-    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-    self[n > 0 ? n : 0] = '\0';
-    char *slash = strrchr(self, '/');
     if (c->server)
         setenv("NIGHTSHIFT_SERVER", c->server, 1);
     char *const argv[] = { (char[]){ "nightshift-top" }, NULL };
-    if (slash) {
-        *slash = '\0';
-        (void)execv(arena_printf(&c->arena, "%s/nightshift-top", self), argv);
-    }
-    (void)execvp("nightshift-top", argv);
-    err_set(e, ERR_NOT_FOUND, "cannot start nightshift-top: %s", strerror(errno));
-    return err_hint(e, "it belongs beside the nightshift program");
+    return here_exec(argv, e);
 }
 
 const struct command command_top = {

@@ -73,6 +73,8 @@ static void add_where(struct table *t, const struct job *j)
         buf_printf(&b, "exit code %d", job_shell_code(j));
     else if (b.n == 0 && ended)
         buf_add(&b, j->message.n || exited ? j->message : j->end);
+    if (b.n == 0 && j->state == JOB_IS_FROZEN)
+        buf_add(&b, j->message); /* why it was frozen, when nobody asked for it */
     if (b.n == 0 && !ended)
         buf_add(&b, j->reason_text.n ? j->reason_text : j->reason);
     table_add(t, buf_str(&b));

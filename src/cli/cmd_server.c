@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/parse.h"
 #include "cli/commands.h"
 #include "cli/field.h"
 #include "cli/here.h"
@@ -40,6 +41,27 @@ static void add_line(struct buf *b, const char *title, struct str text)
     buf_addc(b, '\n');
 }
 
+/* Those that somebody changed; times as people write them. */
+static void add_policy(struct buf *b, const struct json *policy)
+{
+    AUTO(buf_free) struct buf changed = BUF(1u << 16);
+    for (const struct json *k = json_is_array(policy) ? json_first(policy) : NULL; k;
+         k = json_next(policy, k)) {
+        struct str name = field_str(k, "name"), unit = STR("_ms");
+        int64_t value = field_i64(k, "value", 0);
+        char text[32];
+        if (value == field_i64(k, "default", 0))
+            continue;
+        bool is_time = name.n > unit.n && memcmp(name.p + name.n - unit.n, unit.p, unit.n) == 0;
+        name.n -= is_time ? unit.n : 0;
+        if (!is_time)
+            snprintf(text, sizeof text, "%lld", (long long)value);
+        buf_printf(&changed, "%s%.*s %s", changed.n ? ", " : "", STR_ARG(name),
+                   is_time ? format_duration_ms(value, text) : text);
+    }
+    add_line(b, "policy", buf_str(&changed));
+}
+
 static void print_status(struct cli *c, const struct json *server, const struct json *me,
                          struct buf *b)
 {
@@ -55,6 +77,7 @@ static void print_status(struct cli *c, const struct json *server, const struct 
     if (field_bool(server, "simulated"))
         add_line(b, "GPUs", STR("simulated"));
     add_line(b, "note", field_str(server, "message"));
+    add_policy(b, json_find(server, "policy"));
     struct str user = field_str(me, "user"), role = field_str(me, "role");
     buf_printf(b, "%-9s%.*s (%.*s)\n%-9s", "you", STR_ARG(user), STR_ARG(role), "tenants");
     add_list(b, json_find(me, "tenants"));

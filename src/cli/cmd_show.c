@@ -199,6 +199,32 @@ static void print_why(const struct json *root, struct buf *b)
     }
 }
 
+/* "starts in about 12m, in nine of ten cases within 1h 30m" */
+static void print_starts(const struct json *root, struct buf *b)
+{
+    char half[24], most[24];
+    const struct json *starts = json_find(root, "starts");
+    if (!starts)
+        return;
+    int64_t p50_ms = field_i64(starts, "p50_in_ms", 0), p90_ms = field_i64(starts, "p90_in_ms", 0);
+    buf_printf(b, "It will start in about %s, in nine of ten cases within %s.\n",
+               text_duration(MAX(p50_ms, INT64_C(1000)), half),
+               text_duration(MAX(p90_ms, INT64_C(1000)), most));
+}
+
+static void print_helps(const struct json *root, struct buf *b)
+{
+    const struct json *helps = json_find(root, "helps");
+    if (!json_is_array(helps) || !json_first(helps))
+        return;
+    buf_addz(b, "It would start now if you\n");
+    for (const struct json *h = json_first(helps); h; h = json_next(helps, h)) {
+        buf_addz(b, "  - ");
+        text_add_clean(b, field_str(h, "text"));
+        buf_addc(b, '\n');
+    }
+}
+
 static int run_why(struct cli *c, const void *opts_p, struct words args, struct err *e)
 {
     const struct show_opts *o = opts_p;
@@ -213,6 +239,8 @@ static int run_why(struct cli *c, const void *opts_p, struct words args, struct 
     if (!doc)
         return -1;
     print_why(json_root(doc), &b);
+    print_starts(json_root(doc), &b);
+    print_helps(json_root(doc), &b);
     return cli_print(&b, e);
 }
 

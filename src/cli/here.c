@@ -71,3 +71,17 @@ struct json_doc *here_check(struct err *e)
         waitpid(pid, NULL, 0);
     return json_read(buf_str(&text), e);
 }
+
+int here_exec(char *const *argv, struct err *e)
+{
+    char program[4200], self[4096];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    self[n > 0 ? n : 0] = '\0';
+    if (n > 0) {
+        snprintf(program, sizeof program, "%s/%s", dirname(self), argv[0]);
+        (void)execv(program, argv);
+    }
+    (void)execvp(argv[0], argv);
+    err_set(e, ERR_NOT_FOUND, "cannot start %s: %s", argv[0], strerror(errno));
+    return err_hint(e, "it belongs beside the nightshift program");
+}

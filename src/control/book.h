@@ -52,6 +52,7 @@ struct entry {
     struct task *task;    /* of the run that holds resources, one a replica; else NULL */
     uint32_t bad;         /* the first task that ended badly, or NONE */
     bool failed_start;
+    bool taken;           /* it is being frozen because its room is for another */
     uint32_t start_tries; /* starts of this run that failed */
     struct job_ref grace_of, again_of;
     struct loop_watch *again; /* until the next start */

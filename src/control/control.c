@@ -27,15 +27,26 @@ int64_t control_now_ms(const struct control *c)
     return clock_now_ms(&c->config.clock);
 }
 
+/* A policy that is said again makes the core look at everything anew; one that stayed is not said. */
+static int set_policy(struct control *c, struct err *e)
+{
+    struct event ev = { .t_ms = control_now_ms(c), .kind = EVENT_POLICY };
+    ev.policy = c->config.policy;
+    if (memcmp(&c->policy, &ev.policy, sizeof ev.policy) == 0)
+        return 0;
+    if (turn_apply(c, &ev, e) < 0)
+        return -1;
+    c->policy = ev.policy;
+    return 0;
+}
+
 /* The site's file says which tenants there are; the journal says which there were. */
 static int set_tenants(struct control *c, struct err *e)
 {
     const struct control_config *f = &c->config;
-    struct event ev = { .t_ms = control_now_ms(c), .kind = EVENT_POLICY, .policy = f->policy };
-    if (turn_apply(c, &ev, e) < 0)
-        return -1;
     for (size_t i = 0; i < f->tenants; i++) {
-        ev = (struct event){ .t_ms = ev.t_ms, .kind = EVENT_TENANT, .tenant = f->tenant[i] };
+        struct event ev = { .t_ms = control_now_ms(c), .kind = EVENT_TENANT };
+        ev.tenant = f->tenant[i];
         if (turn_apply(c, &ev, e) < 0)
             return -1;
     }
@@ -55,7 +66,7 @@ struct control *control_new(const struct control_config *config, struct err *e)
     turn_init(c);
     keep_init(c);
     if (accounts_load(&c->accounts, config->store, e) < 0 || recover(c, e) < 0 ||
-        set_tenants(c, e) < 0)
+        set_policy(c, e) < 0 || set_tenants(c, e) < 0)
         return NULL;
     c->config.tenant = NULL; /* borrowed for this call */
     turn_close_soon(c, false);
@@ -280,6 +291,11 @@ void control_engine_event(void *control, const struct engine_event *ev)
 struct core *control_core(struct control *c)
 {
     return c->core;
+}
+
+const struct policy *control_policy(const struct control *c)
+{
+    return &c->policy;
 }
 
 const struct engine *control_engine(const struct control *c)

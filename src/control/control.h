@@ -107,6 +107,7 @@ int control_node_state(struct control *c, struct str node, enum node_state state
 struct core *control_core(struct control *c); /* to look at; only control changes it */
 const struct engine *control_engine(const struct control *c);
 int64_t control_now_ms(const struct control *c);
+const struct policy *control_policy(const struct control *c);
 
 /* What of a machine the core does not keep. */
 struct control_node {
@@ -135,7 +136,7 @@ enum {
 extern const uint32_t control_pass_bound_us[CONTROL_PASS_BOUNDS];
 
 struct control_stats {
-    uint64_t passes, starts, commits, living, logs_removed;
+    uint64_t passes, starts, taken, commits, living, logs_removed;
     uint64_t pass_ns_sum, pass_took[CONTROL_PASS_BOUNDS + 1]; /* the last: longer than all */
 };
 struct control_stats control_stats(const struct control *c);

@@ -7,6 +7,7 @@ struct restore {
     struct control *c;
     struct arena arena;
     uint64_t lines;
+    struct map taken; /* jobs that a pass took back and that have not moved since */
 };
 
 static int restore_line(void *ctx, int64_t t_ms, struct str line, struct err *e)
@@ -18,6 +19,12 @@ static int restore_line(void *ctx, int64_t t_ms, struct str line, struct err *e)
     arena_reset(&r->arena);
     if (journal_read(line, &r->arena, &ev, e) < 0 || core_apply(r->c->core, &ev, e) < 0)
         return err_wrap(e, "journal, line %llu", (unsigned long long)r->lines);
+    if (ev.kind == EVENT_TAKE)
+        map_set(&r->taken, ev.take.id.v, 1);
+    else if (ev.kind == EVENT_JOB)
+        map_remove(&r->taken, ev.job.id.v);
+    else if (ev.kind == EVENT_POLICY)
+        r->c->policy = ev.policy;
     return 0;
 }
 
@@ -48,6 +55,8 @@ static int restore_job(void *ctx, const struct store_job *j, struct err *e)
     book_set_text(&en->now.message, j->now.message);
     book_set_text(&en->now.where, j->now.where);
     en->bad = NONE;
+    uint64_t once;
+    en->taken = map_get(&r->taken, en->id, &once);
     en->ran_since_ms = j->now.state_ms;
     if (job_state_holds(j->now.state))
         en->task = xcalloc(en->replicas, sizeof *en->task);
@@ -59,7 +68,10 @@ int recover(struct control *c, struct err *e)
     struct restore r = { .c = c };
     int rc = store_journal(c->config.store, restore_line, &r, e);
     arena_free(&r.arena);
-    if (rc < 0 || store_living_jobs(c->config.store, restore_job, &r, e) < 0)
+    if (rc == 0)
+        rc = store_living_jobs(c->config.store, restore_job, &r, e);
+    map_free(&r.taken);
+    if (rc < 0)
         return err_wrap(e, "restoring");
     if (r.lines)
         log_event(c->config.log, LOG_INFO_, "restored", "events=%llu jobs=%zu",

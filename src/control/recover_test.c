@@ -203,9 +203,9 @@ static void a_machine_that_shrank_keeps_what_it_took_and_says_why_it_waits(void)
     swap_machine(&t, 4, 16000); /* the GPUs are back; the small one went with its supervisor */
     controlling_settle(&t);
     CHECK_STR(controlling_state(&t, small), "failed");
-    CHECK_STR(controlling_state(&t, large), "running");
-    CHECK_STR(controlling_state(&t, wide), "queued");
-    CHECK_INT(short_reason(&t, wide), WHY_ROOM);
+    CHECK_STR(controlling_state(&t, wide), "running"); /* it needs the fewest GPUs */
+    CHECK_STR(controlling_state(&t, large), "queued");
+    CHECK_INT(short_reason(&t, large), WHY_ROOM);
     controlling_end(&t);
 }
 

@@ -90,6 +90,7 @@ struct watcher {
 struct control {
     struct control_config config;
     struct core *core;
+    struct policy policy; /* the core's: as the journal last said; all 0: it never did */
     struct engine engine;
     struct book book;
     struct accounts accounts;
@@ -134,12 +135,18 @@ void tasks_event(struct control *c, const struct engine_event *ev);
 bool job_move(struct control *c, struct entry *en, enum job_event what);
 void job_placed(struct control *c, const struct action *a);
 void job_stop(struct control *c, struct entry *en, enum task_end why);
-void job_freeze_begin(struct control *c, struct entry *en);
 void job_settle(struct control *c, struct entry *en);      /* moves on when its tasks have */
 void job_release_run(struct control *c, struct entry *en); /* it holds nothing any more */
 int job_spec(struct control *c, const struct entry *en, struct arena *a, struct spec *out,
              struct err *e) MUST_USE; /* from the store */
 int job_need_spec(struct control *c, struct entry *en, struct err *e) MUST_USE;
+
+/* freeze.c */
+bool freeze_possible(const struct control *c, enum freeze_mode mode);
+void freeze_terms(const struct control *c, const struct spec *s, struct event_submit *out);
+void job_freeze_begin(struct control *c, struct entry *en); /* by the way its spec allows */
+void job_taken(struct control *c, uint64_t job); /* a pass took it: the core has it so already */
+void job_tell_taken(struct entry *en, enum job_event what, const struct task *t);
 
 /* again.c */
 void job_start_again(struct control *c, struct entry *en); /* those that nobody knows */

@@ -84,6 +84,7 @@ static struct event submit_event(struct control *c, const struct control_submit 
                                        .begin_ms = spec->begin_ms,
                                        .after = of->after.v,
                                        .afters = of->after.n };
+    freeze_terms(c, spec, &ev.submit);
     return ev;
 }
 

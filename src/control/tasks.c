@@ -70,6 +70,7 @@ bool job_move(struct control *c, struct entry *en, enum job_event what)
     }
     en->now.state = to;
     en->now.state_ms = ev.t_ms;
+    en->taken = false; /* no move leads into being taken: see job_taken */
     if (job_state_holds(from) && !job_state_holds(to))
         job_release_run(c, en);
     if (to == JOB_QUEUED || to == JOB_FROZEN)
@@ -175,42 +176,6 @@ void job_stop(struct control *c, struct entry *en, enum task_end why)
                               .grace_ms = grace_ms });
 }
 
-/* It did not save itself in time. */
-static void on_grace_over(void *ctx)
-{
-    struct job_ref *g = ctx;
-    struct entry *en = book_find(&g->c->book, g->job);
-    if (en && en->now.state == JOB_FREEZING) {
-        book_set_text(&en->now.message, STR("it did not save itself in time when it was frozen"));
-        job_stop(g->c, en, END_STOPPED);
-        turn_close_soon(g->c, false);
-    }
-}
-
-void job_freeze_begin(struct control *c, struct entry *en)
-{
-    struct act a = { .job = en->id, .run = en->now.run, .replicas = en->replicas };
-    switch (en->freeze) {
-    case FREEZE_PAUSE: a.kind = ACT_TASKS_PAUSE; break;
-    case FREEZE_SIGNAL:
-        a.kind = ACT_TASKS_SIGNAL;
-        a.signo = en->freeze_signal;
-        loop_unwatch(en->grace);
-        en->grace_of = (struct job_ref){ c, en->id };
-        en->grace = loop_timer(c->config.loop, on_grace_over, &en->grace_of);
-        loop_timer_set(en->grace, (uint64_t)en->grace_ms, 0);
-        break;
-    case FREEZE_REQUEUE:
-        a.kind = ACT_TASKS_STOP;
-        a.why = END_STOPPED;
-        a.grace_ms = en->grace_ms;
-        break;
-    case FREEZE_NONE:
-    case FREEZE_MODE_COUNT: return;
-    }
-    turn_act(c, a);
-}
-
 /* ---- how it ended ---- */
 
 static bool all_tasks(const struct entry *en, enum task_state a, enum task_state b)
@@ -272,6 +237,9 @@ static enum job_event how_it_ended(struct entry *en, const struct task *t)
     bool lost = t->why == END_LOST && en->requeue;
     /* Its time is over for good; what was being frozen had its chance. */
     bool again = t->why != END_TIME_LIMIT && !freezing && en->now.fails < en->retries;
+    /* The scheduler asked, not its user: once more than it says. */
+    again |= en->taken && (t->why == END_EXITED || t->why == END_STOPPED) &&
+             en->now.fails <= en->retries;
     if (en->now.state == JOB_STOPPING)
         return good && t->why == END_EXITED ? JOB_EV_EXITED_OK : JOB_EV_ENDED;
     if (good && t->why == END_EXITED)
@@ -299,6 +267,8 @@ static void finish(struct control *c, struct entry *en)
     bool told = en->failed_start || en->now.state == JOB_STOPPING || en->now.state == JOB_FREEZING;
     if (!told || what == JOB_EV_EXITED_OK || what == JOB_EV_FROZE)
         book_set_text(&en->now.message, STR(""));
+    if (en->taken)
+        job_tell_taken(en, what, &t);
     en->now.exit_code = what == JOB_EV_FROZE ? 0 : t.code;
     en->now.exit_signal = what == JOB_EV_FROZE ? 0 : t.signal;
     if (what == JOB_EV_FROZE || what == JOB_EV_RETURNED) {
@@ -509,7 +479,9 @@ void tasks_act(struct control *c, const struct act *a)
     if (!c->engine.ops)
         return;
     if (a->kind == ACT_TASKS_START) {
-        if (same_run)
+        /* Not while the engine tells what runs: it could not be part of that, and after READY would
+         * seem lost.  It is told again then. */
+        if (same_run && c->ready)
             start_tasks(c, en, a);
         return;
     }

@@ -4,6 +4,8 @@
 #include "sys/failpoint.h"
 
 #define BEGIN_LOOK_MS INT64_C(10000)
+#define BEGIN_LEAST_MS                                                                             \
+    INT64_C(20) /* a policy that reviews all the time must not take all the time */
 
 struct turn *turn_open(struct control *c)
 {
@@ -125,6 +127,17 @@ static void count_pass(struct control_stats *s, uint64_t took_ns)
     s->pass_ns_sum += took_ns;
 }
 
+static void act_on(struct control *c, const struct action *a)
+{
+    switch (a->kind) {
+    case ACT_START:
+    case ACT_THAW: job_placed(c, a); return;
+    case ACT_TAKE: job_taken(c, a->job.v); return;
+    case ACT_PROMISE: return; /* the pass that finds the slots free starts it */
+    }
+    abort();
+}
+
 static void decide(struct control *c)
 {
     struct plan plan = { 0 };
@@ -135,12 +148,11 @@ static void decide(struct control *c)
     count_pass(&c->stats, took_ns);
     write_journal(c, &(struct event){ .t_ms = now_ms, .kind = EVENT_PASS });
     for (size_t i = 0; i < plan.n; i++) {
-        const struct action *a = &plan.action[i];
-        struct event ev = { .t_ms = now_ms, .kind = EVENT_PLACE };
-        ev.place = (struct event_place){ .id = a->job, .slots = a->slots, .n = a->n };
+        struct event ev = action_event(&plan.action[i], now_ms);
         write_journal(c, &ev);
-        job_placed(c, a);
     }
+    for (size_t i = 0; i < plan.n; i++) /* what follows from one is no part of the pass */
+        act_on(c, &plan.action[i]);
 }
 
 /* ---- persist, act ---- */
@@ -180,12 +192,12 @@ static void on_durable(void *ctx)
  * for longer than BEGIN_LOOK_MS. */
 static void set_begin(struct control *c)
 {
-    int64_t wake_ms = core_wake_ms(c->core);
-    int64_t wait_ms = MIN(wake_ms - control_now_ms(c), BEGIN_LOOK_MS);
+    int64_t wake_ms = core_wake_ms(c->core), now_ms = control_now_ms(c);
+    int64_t wait_ms = wake_ms > now_ms ? MIN(wake_ms - now_ms, BEGIN_LOOK_MS) : 0;
     if (wake_ms == INT64_MAX || c->want_pass) /* a pass that is wanted already sees to it */
         loop_timer_clear(c->begin_turn);
     else
-        loop_timer_set(c->begin_turn, (uint64_t)MAX(wait_ms, INT64_C(1)), 0);
+        loop_timer_set(c->begin_turn, (uint64_t)MAX(wait_ms, BEGIN_LEAST_MS), 0);
 }
 
 void control_look_at_clock(void *control)

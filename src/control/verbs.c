@@ -41,20 +41,26 @@ static int cancel(struct control *c, struct entry *en, struct str by, struct err
 
 static int freeze(struct control *c, struct entry *en, struct err *e)
 {
-    if (en->now.state == JOB_FREEZING || en->now.state == JOB_PAUSED)
+    if (en->taken) { /* the core has it as one that goes on by itself, until it stands still */
+        err_set(e, ERR_CONFLICT, "job %llu is being taken back and will go on by itself",
+                (unsigned long long)en->id);
+        return err_hint(e, "freeze it when it is frozen: it then stays so until you thaw it");
+    }
+    if (en->now.state == JOB_PAUSED)
         return 0;
+    if (en->now.state == JOB_FREEZING)
+        return move(c, en, JOB_EV_FREEZE, e);
     if (job_need_spec(c, en, e) < 0)
         return -1;
-    bool can = en->freeze == FREEZE_PAUSE  ? c->engine.caps[CAP_PAUSE]
-             : en->freeze == FREEZE_SIGNAL ? c->engine.caps[CAP_SIGNAL]
-                                           : en->freeze == FREEZE_REQUEUE;
-    if (!can && job_state_holds(en->now.state)) {
+    if (!freeze_possible(c, en->freeze) && job_state_holds(en->now.state)) {
         err_set(e, ERR_CONFLICT, "job %llu cannot be frozen: its freeze mode is '%s'",
                 (unsigned long long)en->id, freeze_mode_name(en->freeze));
         return err_hint(e, en->freeze == FREEZE_NONE
                                ? "submit it with another freeze mode, e.g. pause or signal"
                                : "the engine here cannot do that; see: nightshift status");
     }
+    if (en->now.state == JOB_FROZEN)
+        book_set_text(&en->now.message, STR("")); /* whatever froze it, now somebody wants it so */
     if (move(c, en, JOB_EV_FREEZE, e) < 0)
         return -1;
     if (en->now.state == JOB_FREEZING)

@@ -68,6 +68,7 @@ static void a_waiting_job_is_cancelled_at_once(void)
     struct controlling t;
     controlling_begin(&t, NULL);
     controlling_submit(&t, "{\"command\":[\"sleep\",\"5\"],\"resources\":{\"gpus\":4}}");
+    controlling_settle(&t);
     uint64_t id = controlling_submit(&t, LONG(""));
     controlling_settle(&t);
     CHECK_STR(controlling_state(&t, id), "queued");
@@ -152,6 +153,7 @@ static void a_waiting_job_can_be_held(void)
     struct controlling t;
     controlling_begin(&t, NULL);
     controlling_submit(&t, "{\"command\":[\"sleep\",\"5\"],\"resources\":{\"gpus\":4}}");
+    controlling_settle(&t);
     uint64_t id = controlling_submit(&t, LONG(""));
     controlling_settle(&t);
     CHECK(controlling_verb(&t, id, VERB_HOLD) == 0);

@@ -139,6 +139,16 @@ static int by_end(const void *pa, const void *pb)
     return a->job < b->job ? -1 : a->job > b->job;
 }
 
+/* Adds what the job holds on this node to the room. */
+static void give_back(const struct core *c, uint32_t job, uint32_t node, struct room *m)
+{
+    const struct job *j = &c->queue.job[job];
+    const struct request *r = &c->shapes.at[j->shape].request;
+    for (uint32_t s = 0; s < j->held->n; s++)
+        if (j->held->slot[s].node == node)
+            room_give(m, r, j->held->slot[s].gpu_mask, j->held->slot[s].milli);
+}
+
 /* When so many replicas fit on the node, as what runs there is expected to end. */
 static int64_t node_ready_ms(const struct core *c, uint32_t node, const struct request *r,
                              uint32_t k)
@@ -153,11 +163,7 @@ static int64_t node_ready_ms(const struct core *c, uint32_t node, const struct r
             (struct ending){ nd->job[i], core_end_ms(c, &c->queue.job[nd->job[i]], EXPECTED) };
     qsort(list, nd->jobs, sizeof *list, by_end);
     for (uint32_t i = 0; i < nd->jobs && room_replicas(kind, &m, r, k) < k; i++) {
-        const struct job *j = &c->queue.job[list[i].job];
-        const struct request *q = &c->shapes.at[j->shape].request;
-        for (uint32_t s = 0; s < j->held->n; s++)
-            if (j->held->slot[s].node == node)
-                room_give(&m, q, j->held->slot[s].gpu_mask, j->held->slot[s].milli);
+        give_back(c, list[i].job, node, &m);
         ready_ms = list[i].end_ms;
     }
     return ready_ms;
@@ -224,13 +230,9 @@ static bool fits_by_freezing(const struct core *c, const struct request *r)
         struct room m = nd->room;
         if (!node_takes(cl, nd, r))
             continue;
-        for (uint32_t k = 0; k < nd->jobs; k++) {
-            const struct job *v = &c->queue.job[nd->job[k]];
-            for (uint32_t s = 0; s < v->held->n && v->thaw_cost_ms; s++)
-                if (v->held->slot[s].node == i)
-                    room_give(&m, &c->shapes.at[v->shape].request, v->held->slot[s].gpu_mask,
-                              v->held->slot[s].milli);
-        }
+        for (uint32_t k = 0; k < nd->jobs; k++)
+            if (c->queue.job[nd->job[k]].thaw_cost_ms)
+                give_back(c, nd->job[k], i, &m);
         uint32_t here = room_replicas(&cl->kind[nd->kind], &m, r, r->replicas);
         fits += r->scope == SCOPE_NODE && here < r->replicas ? 0 : here;
     }
@@ -310,14 +312,17 @@ static bool may_borrow(const struct core *c, const struct claim *cl, const struc
     return can_freeze || core_end_ms(c, j, SURELY) <= cl->start_ms;
 }
 
+bool claim_suits(const struct request *r)
+{
+    return r->replicas == 1 || (r->scope != SCOPE_SWITCH && r->layout != LAYOUT_FEWEST);
+}
+
 bool claims_lend(struct core *c, uint32_t job)
 {
     const struct job *j = &c->queue.job[job];
     const struct request *r = &c->shapes.at[j->shape].request;
-    if (j->has_claim) /* that would fall in the middle of a pass */
+    if (j->has_claim || !claim_suits(r)) /* its claim would fall in the middle of a pass */
         return false;
-    if (r->replicas > 1 && (r->scope == SCOPE_SWITCH || r->layout == LAYOUT_FEWEST))
-        return false; /* the nodes of a claim were chosen for another */
     for (uint32_t i = 0; i < c->claims; i++) {
         const struct claim *cl = &c->claim[i];
         if (cl->job != job && may_borrow(c, cl, j) &&

@@ -2,11 +2,6 @@
 
 #include "core/state.h"
 
-/* While machines are lent, what none of them can run goes first on the others, inside its user: what
- * they can run has them. */
-#define ONLY_HERE 10.0
-#define SOON 0.25 /* of the cases: an express job may well end in its time */
-
 struct core *core_new(void)
 {
     struct core *c = xcalloc(1, sizeof *c);
@@ -17,6 +12,7 @@ struct core *core_new(void)
     cluster_init(&c->cluster);
     demand_init(&c->demand);
     history_init(&c->history);
+    forecast_init(&c->forecast);
     c->history_ms = c->rate_ms = c->review_ms = c->wall_ms = INT64_MIN;
     shares_init(&c->shares, c->policy.half_life_ms);
     c->shares.past_weight = (double)c->policy.past_milli / 1000;
@@ -38,6 +34,7 @@ struct core *core_free(struct core *c)
     free(c->promise);
     take_scratch_free(&c->take);
     history_free(&c->history);
+    forecast_free(&c->forecast);
     free(c->slots);
     gang_scratch_free(&c->scratch);
     laters_free(&c->laters);
@@ -56,64 +53,6 @@ void core_free_p(struct core **c)
 }
 
 /* ---- one job's life ---- */
-
-uint32_t core_tenant(const struct core *c, const struct job *j)
-{
-    return c->shares.at[j->leaf].parent;
-}
-
-int64_t core_ran_ms(const struct job *j, int64_t now_ms)
-{
-    return j->ran_ms + (j->held ? MAX(now_ms - j->held->since_ms, INT64_C(0)) : 0);
-}
-
-int64_t core_end_ms(const struct core *c, const struct job *j, double part)
-{
-    const struct request *r = &c->shapes.at[j->shape].request;
-    int64_t ran_ms = core_ran_ms(j, c->now_ms);
-    int64_t left_ms =
-        history_left_ms(&c->history, core_tenant(c, j), history_size(r), ran_ms, part);
-    if (j->limit_ms && left_ms > j->limit_ms - ran_ms)
-        left_ms = MAX(j->limit_ms - ran_ms, INT64_C(0));
-    return c->now_ms + left_ms;
-}
-
-bool core_is_express(const struct core *c, const struct job *j)
-{
-    const struct request *r = &c->shapes.at[j->shape].request;
-    const struct history *h = &c->history;
-    int64_t ran_ms = core_ran_ms(j, c->now_ms);
-    int64_t left_ms = history_left_ms(h, core_tenant(c, j), history_size(r), ran_ms, SOON);
-    double gpus = (double)core_amounts(c, r).of[RES_GPU] / GPU_MILLI;
-    double most_ms = history_mean_work_ms(h) * (double)c->policy.express_part_milli / 1000;
-    return (double)(ran_ms + left_ms) * gpus < most_ms;
-}
-
-float core_worth(const struct core *c, uint32_t tenant, const struct request *r, uint32_t bin)
-{
-    double worth = history_worth(&c->history, tenant, history_size(r), bin);
-    return (float)(worth / history_gpus_weight(r) * (window_is_only_here(c, r) ? ONLY_HERE : 1));
-}
-
-/* What a job that runs is worth now, and its class: lifted for as long as it had waited. */
-void core_rate(struct core *c, struct job *j)
-{
-    const struct request *r = &c->shapes.at[j->shape].request;
-    struct held *h = j->held;
-    struct share *leaf = &c->shares.at[j->leaf];
-    int64_t waited = h->since_ms - j->wait_ms;
-    uint32_t lift = (uint32_t)MIN(waited / c->policy.age_step_ms, c->policy.age_max_steps);
-    uint32_t bin = history_bin(core_ran_ms(j, c->now_ms));
-    h->rank = j->priority + (c->now_ms - h->since_ms < waited ? lift : 0);
-    h->worth = core_worth(c, core_tenant(c, j), r, bin);
-    h->overdue = waited >= c->policy.claim_after_ms && c->now_ms - h->since_ms < waited;
-    h->express = core_is_express(c, j);
-    if (h->rank < leaf->least_rank ||
-        (h->rank == leaf->least_rank && h->worth < leaf->least_worth)) {
-        leaf->least_rank = h->rank;
-        leaf->least_worth = h->worth;
-    }
-}
 
 static void take_slots(struct core *c, struct job *j, const struct slot *slots, uint32_t n,
                        int64_t now_ms)
@@ -164,6 +103,8 @@ static void job_enter(struct core *c, uint32_t job, enum job_state to, int64_t n
         give_slots(c, j, job_state_ended(to), now_ms);
         if (to == JOB_FROZEN)
             j->wait_ms = now_ms;
+        if (to == JOB_FROZEN && j->restarts)
+            j->ran_ms = 0; /* it runs again from the start */
     }
     if (j->promised && !may_wait && to != JOB_FREEZING)
         promise_drop(c, job);
@@ -173,8 +114,10 @@ static void job_enter(struct core *c, uint32_t job, enum job_state to, int64_t n
         claims_drop(c, job);
         queue_remove(&c->queue, &c->shapes, &c->shares, job);
     }
-    if (!waited && waits)
+    if (!waited && waits) {
         core_wait(c, job);
+        forecast_waits(c, job);
+    }
     if (job_state_ended(to)) {
         uint64_t id = j->id;
         later_drop(c, job);
@@ -188,6 +131,7 @@ void core_place(struct core *c, uint32_t job, const struct slot *slots, uint32_t
 {
     struct job *j = &c->queue.job[job];
     enum job_state to = j->state == JOB_FROZEN ? JOB_THAWING : JOB_STARTING;
+    forecast_starts(c, j, now_ms);
     job_enter(c, job, to, now_ms);
     take_slots(c, j, slots, n, now_ms);
 }
@@ -195,11 +139,12 @@ void core_place(struct core *c, uint32_t job, const struct slot *slots, uint32_t
 void core_take(struct core *c, uint32_t job, int64_t now_ms)
 {
     struct job *j = &c->queue.job[job];
+    int64_t cost_milli = j->held->cost_milli;
     j->awake = true;
     j->taken = (uint16_t)MIN(j->taken + 1, UINT16_MAX);
     job_enter(c, job, JOB_FREEZING, now_ms);
     j->leaving = true;
-    shares_keep(&c->shares, j->leaf, -j->held->cost_milli);
+    shares_keep(&c->shares, j->leaf, -cost_milli);
 }
 
 static uint32_t find_job(const struct core *c, job_id id, struct err *e)
@@ -512,6 +457,28 @@ static int apply_runs(struct core *c, const struct event_runs *r, struct err *e)
     return 0;
 }
 
+static int apply_wait(struct core *c, const struct event_wait *w, struct err *e)
+{
+    uint32_t tenant = shares_tenant(&c->shares, w->tenant);
+    if (tenant == NONE)
+        return err_set(e, ERR_NOT_FOUND, "wait: there is no tenant '%.*s'", STR_ARG(w->tenant));
+    if (w->size >= HISTORY_SIZES || w->wait_ms < 0)
+        return err_set(e, ERR_INVALID, "wait: size %u, %lld ms: not a wait", w->size,
+                       (long long)w->wait_ms);
+    forecast_learn(&c->forecast, tenant, w->size, w->wait_ms);
+    return 0;
+}
+
+static int apply_times(struct core *c, const struct event_times *t, struct err *e)
+{
+    if (t->class >= FORECAST_CLASSES || t->p50_milli <= 0 || t->p90_milli <= 0)
+        return err_set(e, ERR_INVALID, "times: class %u, %lld, %lld: not a correction", t->class,
+                       (long long)t->p50_milli, (long long)t->p90_milli);
+    c->forecast.times[t->class][0] = (double)t->p50_milli / 1000;
+    c->forecast.times[t->class][1] = (double)t->p90_milli / 1000;
+    return 0;
+}
+
 static int apply_policy(struct core *c, const struct policy *p, int64_t now_ms, struct err *e)
 {
     if (policy_check(p, e) < 0)
@@ -537,6 +504,7 @@ void core_close_pass(struct core *c)
         return;
     c->pass_open = false;
     claims_make(c, c->now_ms);
+    forecast_state(c);
 }
 
 int core_apply(struct core *c, const struct event *ev, struct err *e)
@@ -562,6 +530,8 @@ int core_apply(struct core *c, const struct event *ev, struct err *e)
     case EVENT_PROMISE: rc = apply_promise(c, &ev->place, e); break;
     case EVENT_TAKE: rc = apply_take(c, &ev->take, now_ms, e); break;
     case EVENT_RUNS: rc = apply_runs(c, &ev->runs, e); break;
+    case EVENT_WAIT: rc = apply_wait(c, &ev->wait, e); break;
+    case EVENT_TIMES: rc = apply_times(c, &ev->times, e); break;
     case EVENT_PASS:
         c->now_ms = now_ms;
         core_open_pass(c, ev->t_ms);

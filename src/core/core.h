@@ -64,6 +64,15 @@ struct never {
 };
 bool core_never(const struct core *c, struct never *out);
 
+/* ---- when ---- */
+
+/* When it will start: half of such jobs do before the first, nine in ten before the second. */
+struct eta {
+    int64_t p50_ms, p90_ms;
+};
+bool core_eta(const struct core *c, job_id job, int64_t now_ms,
+              struct eta *out); /* false: it does not wait in the queue */
+
 /* ---- why ---- */
 
 #define EXPLAIN_LINES 4
@@ -74,9 +83,40 @@ struct explanation {
     } line[EXPLAIN_LINES]; /* the strongest first */
     size_t n;
     int64_t waited_ms;
+    bool has_eta;
+    struct eta eta;
 };
 int core_explain(struct core *c, job_id job, int64_t now_ms, struct explanation *out, struct err *e)
     MUST_USE;
+
+/* What would help: the job with this request instead (and this limit, where one is given) would start
+ * in the next pass.  What costs it least comes first. */
+#define ADVICES(X)                                                                                 \
+    X(MODEL, "model")                                                                              \
+    X(SCOPE, "scope")                                                                              \
+    X(LINK, "linked")                                                                              \
+    X(SPLIT, "split")                                                                              \
+    X(LIMIT, "max_time")                                                                           \
+    X(CPU, "cpus")                                                                                 \
+    X(MEM, "mem")                                                                                  \
+    X(GPUS, "gpus")                                                                                \
+    X(REPLICAS, "replicas")
+enum advice_kind {
+#define X(id, slug) ADVICE_##id,
+    ADVICES(X)
+#undef X
+    ADVICE_COUNT
+};
+const char *advice_slug(enum advice_kind k);
+
+#define ADVICE_MAX 10
+struct advice {
+    enum advice_kind kind;
+    struct request request;
+    int64_t limit_ms; /* 0: as it is */
+    char text[128];
+};
+uint32_t core_advise(struct core *c, job_id job, struct advice out[ADVICE_MAX]);
 
 /* ---- views: copies of what is inside, for reports ---- */
 
@@ -113,6 +153,9 @@ struct job_view {
     int64_t submit_ms, since_ms; /* since: when nothing kept it from the queue any more */
     int64_t begin_ms;            /* it waits for this time still; 0: it does not */
     uint32_t afters;             /* and for so many others: see core_job_after */
+    bool is_stated;              /* its start was forecast */
+    int64_t stated_ms;           /* then */
+    struct eta eta;              /* as it was forecast then */
     enum reason why;             /* what the last pass found, while it waits */
     const struct slot *slots;
     uint32_t n;

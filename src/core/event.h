@@ -27,7 +27,9 @@
     X(PASS, "pass")       /* a pass was made here; its decisions follow */                         \
     X(PAST, "past")       /* what a share had before the journal begins */                         \
     X(DEMAND, "demand")   /* what jobs asked for before it begins */                               \
-    X(RUNS, "runs")       /* how long jobs ran before it begins */
+    X(RUNS, "runs")       /* how long jobs ran before it begins */                                 \
+    X(WAIT, "wait")       /* how long one waited before it begins */                               \
+    X(TIMES, "times")     /* how forecasts were corrected before it begins */
 enum event_kind {
 #define X(id, name) EVENT_##id,
     EVENT_KINDS(X)
@@ -184,6 +186,18 @@ struct event_runs {
     int64_t works_milli, work_ms; /* of all: jobs that ended, and their GPU time */
 };
 
+/* Of a job of this tenant and size, by what stood before it: see core/forecast.h. */
+struct event_wait {
+    struct str tenant;
+    uint32_t size;
+    int64_t wait_ms;
+};
+
+struct event_times {
+    uint32_t class;
+    int64_t p50_milli, p90_milli;
+};
+
 struct event {
     int64_t t_ms;
     enum event_kind kind;
@@ -202,6 +216,8 @@ struct event {
         struct event_past past;
         struct event_demand demand;
         struct event_runs runs;
+        struct event_wait wait;
+        struct event_times times;
     };
 };
 

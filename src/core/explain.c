@@ -254,7 +254,9 @@ int core_explain(struct core *c, job_id id, int64_t now_ms, struct explanation *
     if (job_state_holds(j->state))
         return err_set(e, ERR_CONFLICT, "job %llu does not wait: it is %s",
                        (unsigned long long)id.v, job_state_name(j->state));
-    if (j->group == NONE) {
+    if (j->promised) {
+        say(&x, WHY_PROMISED, "%s", reason_text(WHY_PROMISED));
+    } else if (j->group == NONE) {
         enum reason why = j->state == JOB_HELD ? WHY_HELD : WHY_FROZEN;
         if (j->state != JOB_QUEUED)
             say(&x, why, "%s", reason_text(why));
@@ -269,6 +271,7 @@ int core_explain(struct core *c, job_id id, int64_t now_ms, struct explanation *
         if (x.n == 0)
             say(&x, WHY_NEW, "there is room: the next pass starts it");
     }
+    x.has_eta = core_eta(c, id, now_ms, &x.eta);
     *out = x;
     return 0;
 }

@@ -213,7 +213,7 @@ void history_derive_done(struct history *h)
     }
 }
 
-static const struct history_row *find_row(const struct history *h, uint32_t tenant, uint32_t size)
+const struct history_row *history_row(const struct history *h, uint32_t tenant, uint32_t size)
 {
     uint64_t hit;
     bool known = map_get(&h->row_by_key, (uint64_t)tenant * HISTORY_SIZES + size, &hit);
@@ -223,7 +223,7 @@ static const struct history_row *find_row(const struct history *h, uint32_t tena
 int64_t history_left_ms(const struct history *h, uint32_t tenant, uint32_t size, int64_t ran_ms,
                         double part)
 {
-    const struct history_row *r = find_row(h, tenant, size);
+    const struct history_row *r = history_row(h, tenant, size);
     double lives = 1, left_ms = 0;
     for (uint32_t b = history_bin(ran_ms); b < HISTORY_BINS; b++) {
         double length_ms = (double)(bin_begin_ms[b + 1] - MAX(ran_ms, bin_begin_ms[b]));
@@ -238,5 +238,5 @@ int64_t history_left_ms(const struct history *h, uint32_t tenant, uint32_t size,
 
 double history_worth(const struct history *h, uint32_t tenant, uint32_t size, uint32_t bin)
 {
-    return find_row(h, tenant, size)->worth[bin];
+    return history_row(h, tenant, size)->worth[bin];
 }

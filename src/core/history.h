@@ -60,6 +60,9 @@ void history_derive_running(struct history *h, uint32_t tenant, uint32_t size, i
                             int64_t to_ms);
 void history_derive_done(struct history *h);
 
+/* What is known of a tenant's jobs of this size, or else of everybody's. */
+const struct history_row *history_row(const struct history *h, uint32_t tenant, uint32_t size);
+
 /* How long a job that has run for so long will run on, in this part of the cases (0 to 1). */
 int64_t history_left_ms(const struct history *h, uint32_t tenant, uint32_t size, int64_t ran_ms,
                         double part);

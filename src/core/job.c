@@ -37,6 +37,8 @@ static const struct edge {
     { JOB_RUNNING, JOB_EV_TAKE, JOB_FREEZING },
     { JOB_RUNNING, JOB_EV_CANCEL, JOB_STOPPING },
     { JOB_RUNNING, JOB_EV_STOP, JOB_STOPPING },
+    { JOB_FREEZING, JOB_EV_FREEZE, JOB_FREEZING }, /* it was taken back; now it is to stay so */
+    { JOB_FREEZING, JOB_EV_THAW, JOB_FREEZING },   /* and this takes that back */
     { JOB_FREEZING, JOB_EV_FROZE, JOB_FROZEN },
     { JOB_FREEZING, JOB_EV_PAUSED, JOB_PAUSED },
     { JOB_FREEZING, JOB_EV_STARTED, JOB_RUNNING }, /* it could not be frozen and goes on */

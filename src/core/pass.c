@@ -6,7 +6,7 @@
  */
 #include "core/state.h"
 
-#define LOOKS_MAX 100000    /* nodes and shares that one pass looks at for taking back */
+#define LOOKS_MAX 50000     /* nodes and shares that one pass looks at for taking back */
 #define NODES_A_REVIEW 1000 /* on a larger cluster the jobs take turns in several reviews */
 #define FREED_LOOK_MAX 64 /* with more nodes freed at once, trying is cheaper than looking first */
 
@@ -84,6 +84,15 @@ static void ready_users(struct core *c)
     c->queue.room_came = false;
 }
 
+/* Is room made for this job in this pass?  A search costs what the cluster is large, so on a large
+ * one each job has its turn more rarely. */
+static bool is_its_review(const struct core *c, uint64_t id)
+{
+    uint64_t turns = 1 + c->cluster.nodes / NODES_A_REVIEW;
+    uint64_t now = (uint64_t)(c->now_ms / MAX(c->policy.review_ms, INT64_C(1)));
+    return c->review && (id + now) % turns == 0;
+}
+
 /* Looks at a user's groups when it is his turn for the first time. */
 static void open_user(struct core *c, uint32_t leaf)
 {
@@ -92,13 +101,18 @@ static void open_user(struct core *c, uint32_t leaf)
     s->ready.pos = u->pos;
     s->ready.before = group_before;
     s->ready.ctx = u;
+    const struct history_row *row[HISTORY_SIZES] = { 0 };
     s->opened = true;
     for (uint32_t i = 0; i < u->n; i++) {
-        if (u->at[i].shape == NONE || (c->shapes.no_room[u->at[i].shape] && !c->review))
+        if (u->at[i].shape == NONE ||
+            (c->shapes.no_room[u->at[i].shape] && !is_its_review(c, u->at[i].first_id)))
             continue;
         u->at[i].rank = queue_rank(&u->at[i], &c->policy, c->now_ms);
-        const struct request *r = &c->shapes.at[u->at[i].shape].request;
-        u->at[i].worth = core_worth(c, s->parent, r, u->at[i].stage);
+        const struct shape *sh = &c->shapes.at[u->at[i].shape];
+        if (!row[sh->size])
+            row[sh->size] = history_row(&c->history, s->parent, sh->size);
+        double worth = row[sh->size]->worth[u->at[i].stage] / sh->weight;
+        u->at[i].worth = (float)(worth * window_worth(c, &sh->request));
         heap_push(&s->ready, i);
     }
 }
@@ -163,14 +177,6 @@ static void take(struct core *c, uint32_t job, struct arena *a, struct plan *out
     plan_add(out, a, ACT_PROMISE, &c->queue.job[job], c->slots, n);
 }
 
-/* A search costs what the cluster is large, so on a large one each job has its turn more rarely. */
-static bool is_its_review(const struct core *c, const struct job *j)
-{
-    uint64_t turns = 1 + c->cluster.nodes / NODES_A_REVIEW;
-    uint64_t now = (uint64_t)(c->now_ms / MAX(c->policy.review_ms, INT64_C(1)));
-    return (j->id + now) % turns == 0;
-}
-
 /* There is no room that is nobody's: borrows some that is kept, or takes some back. */
 static bool make_room(struct core *c, uint32_t job, const struct user_group *u, struct arena *a,
                       struct plan *out)
@@ -184,7 +190,7 @@ static bool make_room(struct core *c, uint32_t job, const struct user_group *u, 
         plan_start(out, a, &c->queue.job[job]);
         return true;
     }
-    if (!c->policy.take_back || need_milli >= *failed_milli || !is_its_review(c, j))
+    if (!c->policy.take_back || need_milli >= *failed_milli)
         return false;
     if (c->take_looks > LOOKS_MAX) { /* the rest is for the next review */
         c->review = false;
@@ -218,7 +224,7 @@ static bool try_group(struct core *c, uint32_t group, const struct user_group *u
         return true;
     }
     queue_no_room(&c->queue, &c->shapes, g->shape);
-    return c->review && make_room(c, job, u, a, out);
+    return is_its_review(c, c->queue.job[job].id) && make_room(c, job, u, a, out);
 }
 
 /* The user who is next in the order of the policy. */
@@ -328,7 +334,7 @@ static void try_promises(struct core *c, struct arena *a, struct plan *out)
         out->considered++;
         enum resource which;
         if (j->state == JOB_FREEZING || !cluster_has_room(&c->cluster, r, p->slot, n) ||
-            core_over_limit(c, j, &which) != NONE) {
+            core_over_limit(c, j, &which) != NONE) { /* over a limit: the next pass breaks it */
             i++;
             continue;
         }
@@ -346,47 +352,15 @@ static void try_claims(struct core *c, struct arena *a, struct plan *out)
         i = try_claim(c, i, a, out) ? 0 : i + 1;
 }
 
-#define DERIVE_MS (10 * 60 * INT64_C(1000)) /* what the history says changes slowly */
-#define RATE_MS (30 * INT64_C(1000))        /* what runs grows older */
-
-static void derive_history(struct core *c)
-{
-    struct history *h = &c->history;
-    history_derive_begin(h);
-    for (uint32_t i = 0; i < c->queue.jobs; i++) {
-        const struct job *j = &c->queue.job[i];
-        if (j->held)
-            history_derive_running(h, core_tenant(c, j),
-                                   history_size(&c->shapes.at[j->shape].request), j->ran_ms,
-                                   core_ran_ms(j, c->now_ms));
-    }
-    history_derive_done(h);
-    c->history_ms = c->now_ms + DERIVE_MS;
-    c->windows_changed = true;
-}
-
-static void learn(struct core *c)
-{
-    if (c->now_ms >= c->history_ms)
-        derive_history(c);
-    if (c->now_ms < c->rate_ms)
-        return;
-    c->rate_ms = c->now_ms + RATE_MS;
-    for (uint32_t i = 0; i < c->shares.n; i++)
-        c->shares.at[i].least_rank = UINT32_MAX;
-    for (uint32_t i = 0; i < c->queue.jobs; i++)
-        if (c->queue.job[i].held)
-            core_rate(c, &c->queue.job[i]);
-}
-
 /* All that a pass does to the state before it decides anything.  A journal has the decisions only, so
  * restoring does this part again. */
 void core_open_pass(struct core *c, int64_t wall_ms)
 {
     windows_review(c, wall_ms);
-    learn(c);
+    core_learn(c);
     windows_learn(c);
     later_due(c, wall_ms);
+    forecast_miss(c);
     promises_review(c);
     claims_review(c);
     c->take_looks = 0;
@@ -418,6 +392,7 @@ void core_pass(struct core *c, int64_t now_ms, struct arena *a, struct plan *out
     leave_heaps(c);
     cluster_forget_freed(&c->cluster);
     claims_make(c, c->now_ms);
+    forecast_state(c);
 }
 
 void core_pass_full(struct core *c, int64_t now_ms, struct arena *a, struct plan *out)

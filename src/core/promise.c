@@ -25,8 +25,8 @@ void promise_drop(struct core *c, uint32_t job)
     struct job *j = &c->queue.job[job];
     if (!j->promised)
         return;
-    j->promised = false;
     claims_drop(c, job);
+    j->promised = false;
     for (uint32_t i = 0; i < c->promises; i++) {
         struct promise *p = &c->promise[i];
         if (p->job != job)

@@ -8,6 +8,7 @@
 #ifndef NS_CORE_QUEUE_H
 #define NS_CORE_QUEUE_H
 
+#include "core/core.h"
 #include "core/history.h"
 #include "core/reason.h"
 #include "core/shape.h"
@@ -34,11 +35,14 @@ struct job {
     int64_t since_ms;  /* its turn among others: from when on it might have run, see later.h */
     int64_t wait_ms;   /* since when it waits, or waited before it was placed: anew with a freeze */
     int64_t ran_ms;    /* before what it holds now */
+    int64_t stated_ms; /* when its start was forecast, and what was said: see forecast.c */
+    struct eta eta;
     int64_t limit_ms;  /* how long it may run; 0: for ever */
     struct held *held; /* NULL while it holds nothing */
     uint32_t leaf, shape;
     uint32_t group, prev, next; /* while it waits; NONE otherwise */
     uint8_t state, priority;
+    float ahead;           /* GPU thousandths before it, when that was forecast */
     uint16_t taken;        /* how often it was taken back */
     uint32_t thaw_cost_ms; /* what a freeze and a thaw cost it; 0: it cannot be taken back */
     bool awake : 1;        /* a frozen job that wants to go on */
@@ -46,6 +50,7 @@ struct job {
     bool later : 1;        /* it may not queue yet: see later.h */
     bool leaving : 1;      /* a pass has taken it back: it is being frozen */
     bool promised : 1;     /* its slots are its own as soon as they are free; it is in no group */
+    bool is_stated : 1;    /* its start was forecast */
     bool restarts : 1;     /* a freeze loses its work: it runs again from the start */
 };
 

@@ -22,6 +22,7 @@
     X(SCATTERED, "scattered", "enough GPUs are free, but not close enough together")               \
     X(CPU_BUSY, "cpu_busy", "machines with free GPUs have too few CPUs free")                      \
     X(MEM_BUSY, "memory_busy", "machines with free GPUs have too little memory free")              \
+    X(PROMISED, "promised", "room is being made for it: it starts when that is free")              \
     X(KEPT, "kept", "the room is kept free for a job that has waited longer")
 enum reason {
 #define X(id, slug, text) WHY_##id,

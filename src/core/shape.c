@@ -34,7 +34,12 @@ uint32_t shapes_ref(struct shapes *s, const struct request *r)
         s->no_room = xrealloc(s->no_room, s->cap, sizeof *s->no_room);
         i = s->n++;
     }
-    s->at[i] = (struct shape){ .request = *r, .refs = 1, .next = first, .groups = NONE };
+    s->at[i] = (struct shape){ .request = *r,
+                               .size = history_size(r),
+                               .weight = history_gpus_weight(r),
+                               .refs = 1,
+                               .next = first,
+                               .groups = NONE };
     s->no_room[i] = false;
     map_set(&s->by_hash, hash, i);
     return i;

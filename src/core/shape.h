@@ -3,10 +3,12 @@
 #define NS_CORE_SHAPE_H
 
 #include "base/map.h"
-#include "core/types.h"
+#include "core/history.h"
 
 struct shape {
     struct request request;
+    uint32_t size; /* class by GPUs, and what a large job's worth is less: see history.h */
+    double weight;
     uint32_t refs;   /* jobs of this shape that have not ended */
     uint32_t next;   /* same hash, or the next unused one */
     uint32_t groups; /* first group of waiting jobs; see queue.h */

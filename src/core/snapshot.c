@@ -295,6 +295,27 @@ static void emit_demand(struct writer *w)
     }
 }
 
+/* The latest waits, the oldest first, and the corrections. */
+static void emit_forecast(struct writer *w)
+{
+    const struct forecast *f = &w->c->forecast;
+    for (uint32_t i = 0; i < f->rows; i++) {
+        const struct forecast_row *r = &f->row[i];
+        for (uint32_t k = r->n > FORECAST_WAITS ? r->n - FORECAST_WAITS : 0; k < r->n; k++) {
+            struct event ev = { .t_ms = w->c->now_ms, .kind = EVENT_WAIT };
+            ev.wait = (struct event_wait){ str_of(w->c->shares.at[r->tenant].name), r->size,
+                                           r->wait_ms[k % FORECAST_WAITS] };
+            emit(w, ev);
+        }
+    }
+    for (uint32_t k = 0; k < FORECAST_CLASSES && f->rows; k++) {
+        struct event ev = { .t_ms = w->c->now_ms, .kind = EVENT_TIMES };
+        ev.times = (struct event_times){ k, (int64_t)(f->times[k][0] * 1000),
+                                         (int64_t)(f->times[k][1] * 1000) };
+        emit(w, ev);
+    }
+}
+
 void core_snapshot(const struct core *c, core_emit_fn *fn, void *ctx)
 {
     struct writer w = { .c = c, .fn = fn, .ctx = ctx };
@@ -306,6 +327,7 @@ void core_snapshot(const struct core *c, core_emit_fn *fn, void *ctx)
     emit_pools(&w, c->now_ms);
     emit_promises(&w);
     emit_history(&w);
+    emit_forecast(&w);
     emit_demand(&w);
     emit_past(&w);
     arena_free(&w.arena);

@@ -3,6 +3,7 @@
 #define NS_CORE_STATE_H
 
 #include "core/core.h"
+#include "core/forecast.h"
 #include "core/later.h"
 #include "core/place.h"
 #include "core/policy.h"
@@ -39,6 +40,7 @@ struct core {
     int64_t claim_check_ms; /* when to look for the next claim */
     struct history history;
     int64_t history_ms, rate_ms; /* when it is derived next, and what runs is rated next */
+    struct forecast forecast;
     struct promise *promise;
     uint32_t promises, promise_cap;
     struct take_scratch take;
@@ -77,8 +79,8 @@ void window_set(struct core *c, uint32_t pool, const struct calendar *calendar, 
 void windows_review(struct core *c, int64_t wall_ms); /* the windows as the clock says */
 void windows_learn(struct core *c); /* what waiting jobs need of a window, by what is known now */
 bool window_is_due(const struct core *c, uint32_t pool, const struct job *j);
-/* A window is open, but no machine that is lent could run it. */
-bool window_is_only_here(const struct core *c, const struct request *r);
+double window_worth(const struct core *c,
+                    const struct request *r); /* times what it is worth else */
 int64_t windows_wake_ms(const struct core *c);
 /* When the job, which holds something, has to leave a window that ends then. */
 int64_t window_leave_ms(const struct core *c, const struct job *j, int64_t closes_ms);
@@ -100,13 +102,20 @@ bool take_find(struct core *c, uint32_t job, uint32_t rank, double worth);
 
 /* core.c */
 void core_take(struct core *c, uint32_t job, int64_t now_ms);
+
+/* rate.c */
+void core_learn(struct core *c); /* from time to time: history, and what runs */
 uint32_t core_tenant(const struct core *c, const struct job *j);
 int64_t core_ran_ms(const struct job *j, int64_t now_ms);
 void core_rate(struct core *c, struct job *j);
-/* What running a job of this tenant on is worth, that has run so long before (a bin). */
-float core_worth(const struct core *c, uint32_t tenant, const struct request *r, uint32_t bin);
 /* Will it probably have ended when it has had the GPU time that jobs have on average? */
 bool core_is_express(const struct core *c, const struct job *j);
+
+/* forecast.c */
+void forecast_waits(struct core *c, uint32_t job);                   /* it begins to wait */
+void forecast_starts(struct core *c, struct job *j, int64_t now_ms); /* and starts */
+void forecast_miss(struct core *c);  /* the first thing that a pass does */
+void forecast_state(struct core *c); /* the last thing that a pass does */
 
 /* claim.c */
 void claims_drop(struct core *c, uint32_t job); /* when the job no longer waits */
@@ -120,10 +129,11 @@ void claims_make(struct core *c, int64_t now_ms);
 /* Has waited too long for room, and nobody on the way up has had more than the siblings. */
 bool core_is_overdue(const struct core *c, const struct job *j, int64_t now_ms);
 bool claims_lend(struct core *c, uint32_t job);
+bool claim_suits(const struct request *r); /* may it lie on nodes that were chosen for another? */
 
 #define EXPECTED 0.5 /* of the cases: when a job is expected to end */
 
-/* core.c: when a job that runs is expected to end, in this part of the cases */
+/* rate.c: when a job that runs is expected to end, in this part of the cases */
 int64_t core_end_ms(const struct core *c, const struct job *j, double part);
 
 #endif

@@ -1,34 +1,12 @@
 /* Taking back: room for a waiting job by freezing jobs that are worth less now, and by moving small
- * ones that stay (frozen here, thawed there) into holes or onto others that are worth less.
- *
- * What may be frozen for whom: a job of another share when the own share is below that one even
- * afterwards, counted at the fork of the tree where the two part; a job of the same user when it is
- * of a lower class, or worth less by a margin.  Nobody is taken below a guarantee.  The search
- * works on copies of the rooms of the nodes it touches; nothing is changed until it has succeeded.
+ * ones that stay (frozen here, thawed there) into holes or onto others that are worth less.  Who may
+ * be frozen for whom is in take_rights.c.  The search works on copies of the rooms of the nodes it
+ * touches; nothing is changed until it has succeeded.
  */
-#include "core/take.h"
+#include "core/taker.h"
 
-#include "core/state.h"
-
-#define OPTIONS_MAX 64   /* jobs of one node that are looked at */
-#define TRIES_MAX 6      /* nodes that could not be cleared before the search gives up */
-#define MOVE_HARM 0.4    /* of moving a GPU's worth of a job, next to freezing it */
-#define LOST_MS 600000.0 /* work that a freeze loses, so much of it is worth a GPU taken */
-#define RESTS_MAX 12     /* times that a job's rest after a thaw grows */
-#define FREEZE_HARM 0.5  /* of each job that is frozen, in GPUs */
-
-struct taker {
-    struct core *c;
-    struct take_scratch *s;
-    const struct job *j;
-    const struct request *r;
-    uint32_t rank;
-    double worth;
-    bool express; /* it has had little so far */
-    bool overdue; /* it has waited too long */
-    bool moves;
-    uint32_t bad[TRIES_MAX], bads; /* nodes that could not be cleared */
-};
+#define OPTIONS_MAX 64 /* jobs of one node that are looked at */
+#define MOVE_HARM 0.4  /* of moving a GPU's worth of a job, next to freezing it */
 
 void take_scratch_free(struct take_scratch *s)
 {
@@ -41,125 +19,6 @@ void take_scratch_free(struct take_scratch *s)
     free(s->allowed[0]);
     free(s->allowed[1]);
     free(s->taken);
-}
-
-/* ---- rights ---- */
-
-/* For each share, the one at whose fork it parts from `leaf`; NONE on the way up itself.  Parents
- * stand before their children. */
-static void find_forks(const struct shares *s, uint32_t leaf, uint32_t *fork)
-{
-    memset(fork, 0, s->n * sizeof *fork);
-    for (uint32_t i = leaf; i != NONE; i = s->at[i].parent)
-        fork[i] = NONE;
-    for (uint32_t i = 1; i < s->n; i++)
-        if (fork[i] != NONE)
-            fork[i] = fork[s->at[i].parent] == NONE ? i : fork[s->at[i].parent];
-}
-
-/* How much may be taken of the share at a fork so that the taker's side stays at or below it. */
-static int64_t allowance(const struct shares *s, uint32_t mine, uint32_t other, int64_t cost_milli,
-                         double times)
-{
-    const struct share *x = &s->at[mine], *y = &s->at[other];
-    double above_x = share_above(s, mine, cost_milli), above_y = share_above(s, other, 0);
-    double most = above_y - above_x * y->weight_milli / x->weight_milli / times;
-    int64_t present = y->cost_milli + y->kept_milli - y->guarantee_milli;
-    if (most <= 0)
-        return 0;
-    return most >= (double)present ? present : (int64_t)most;
-}
-
-/* Fills fork, allowed and taken; false when nobody of another share may be frozen. */
-static bool find_rights(struct taker *t, int64_t cost_milli)
-{
-    const struct shares *s = &t->c->shares;
-    struct take_scratch *k = t->s;
-    bool any = false;
-    double times = (double)t->c->policy.express_milli / 1000;
-    if (k->share_cap < s->cap) {
-        k->share_cap = s->cap;
-        k->fork = xrealloc(k->fork, s->cap, sizeof *k->fork);
-        k->allowed[0] = xrealloc(k->allowed[0], s->cap, sizeof *k->allowed[0]);
-        k->allowed[1] = xrealloc(k->allowed[1], s->cap, sizeof *k->allowed[1]);
-        k->taken = xrealloc(k->taken, s->cap, sizeof *k->taken);
-    }
-    find_forks(s, t->j->leaf, k->fork);
-    for (uint32_t mine = t->j->leaf; mine != SHARE_ROOT; mine = s->at[mine].parent)
-        for (uint32_t i = 1; i < s->n; i++) {
-            if (k->fork[i] != i || s->at[i].parent != s->at[mine].parent)
-                continue;
-            k->allowed[0][i] = k->allowed[1][i] = 0;
-            if (s->at[i].cost_milli == 0)
-                continue;
-            k->allowed[0][i] = allowance(s, mine, i, cost_milli, t->express ? times : 1);
-            k->allowed[1][i] = allowance(s, mine, i, cost_milli, t->express ? 1 : 1 / times);
-            any = any || k->allowed[0][i] > 0;
-        }
-    return any;
-}
-
-/* The more often it was taken back, the longer it is left alone. */
-static int64_t rest_ms(const struct policy *p, const struct job *v)
-{
-    return v->taken ? p->thaw_run_ms * MIN(v->taken, RESTS_MAX) : p->min_run_ms;
-}
-
-/* A job that runs and can be frozen now. */
-static bool can_freeze(const struct taker *t, uint32_t job)
-{
-    const struct job *v = &t->c->queue.job[job];
-    const struct policy *p = &t->c->policy;
-    return v->state == JOB_RUNNING && v->thaw_cost_ms && !v->promised &&
-           t->s->job_mark[job] != t->s->epoch && t->c->now_ms - v->held->since_ms >= rest_ms(p, v);
-}
-
-static bool may_take(const struct taker *t, const struct job *v)
-{
-    const struct shares *s = &t->c->shares;
-    uint32_t fork = t->s->fork[v->leaf];
-    if (t->overdue && !v->held->overdue)
-        return true;
-    if (v->held->guest && t->j->has_claim)
-        return true;
-    if (v->leaf == t->j->leaf) {
-        if (v->held->rank != t->rank)
-            return t->rank > v->held->rank;
-        return t->worth * 1000 > (double)v->held->worth * (double)t->c->policy.take_gain_milli;
-    }
-    if (v->held->cost_milli > t->s->allowed[v->held->express][fork] - t->s->taken[fork])
-        return false;
-    for (uint32_t i = v->leaf; i != fork; i = s->at[i].parent)
-        if (s->at[i].guarantee_milli &&
-            s->at[i].cost_milli + s->at[i].kept_milli - v->held->cost_milli <
-                s->at[i].guarantee_milli)
-            return false;
-    return true;
-}
-
-/* Is there anything at all that it may take?  The cheap way to say no. */
-static bool has_rights(struct taker *t)
-{
-    const struct share *leaf = &t->c->shares.at[t->j->leaf];
-    int64_t cost_milli = core_next_cost_milli(t->c, t->r);
-    t->c->take_looks += t->c->shares.n;
-    bool others = find_rights(t, cost_milli);
-    bool own = leaf->least_rank < t->rank ||
-               (leaf->least_rank == t->rank &&
-                t->worth * 1000 > (double)leaf->least_worth * (double)t->c->policy.take_gain_milli);
-    return others || (own && leaf->cost_milli);
-}
-
-static double gpus_of(const struct held *h)
-{
-    return (double)h->gpu_milli / GPU_MILLI;
-}
-
-static double harm_of(const struct taker *t, const struct job *v)
-{
-    double ratio = (double)v->held->worth / t->worth;
-    int64_t lost_ms = v->thaw_cost_ms + (v->restarts ? core_ran_ms(v, t->c->now_ms) : 0);
-    return FREEZE_HARM + gpus_of(v->held) * (0.5 + MIN(ratio, 4.0) + (double)lost_ms / LOST_MS);
 }
 
 /* ---- the overlay ---- */
@@ -238,8 +97,8 @@ static void add_step(struct taker *t, uint32_t job, bool moves, struct slot to)
         if (i == 0 || node != v->held->slot[i - 1].node)
             free_slots(&touch(t, node)->room, t->c, job, node);
     }
-    if (!moves && v->leaf != t->j->leaf && !v->held->guest)
-        s->taken[s->fork[v->leaf]] += v->held->cost_milli;
+    for (uint32_t k = v->leaf; !moves && s->fork[k] != NONE; k = t->c->shares.at[k].parent)
+        s->taken[k] += v->held->cost_milli;
 }
 
 /* Takes the GPUs of one replica of `r` in the overlay of the node. */
@@ -286,48 +145,55 @@ static uint32_t list_options(const struct taker *t, uint32_t node, bool moves, s
     uint32_t n = 0;
     for (uint32_t i = 0; i < nd->jobs && n < OPTIONS_MAX; i++) {
         const struct job *v = &c->queue.job[nd->job[i]];
-        if (!can_freeze(t, nd->job[i]))
+        if (!taker_can_freeze(t, nd->job[i]))
             continue;
-        if (may_take(t, v))
-            out[n++] = (struct option){ nd->job[i], false, harm_of(t, v) };
+        if (taker_may_take(t, v))
+            out[n++] = (struct option){ nd->job[i], false, taker_harm_of(t, v) };
         else if (moves && v->held->n == 1)
-            out[n++] =
-                (struct option){ nd->job[i], true, FREEZE_HARM + MOVE_HARM * gpus_of(v->held) };
+            out[n++] = (struct option){ nd->job[i], true,
+                                        FREEZE_HARM + MOVE_HARM * taker_gpus_of(v->held) };
     }
     qsort(out, n, sizeof *out, by_harm);
     return n;
 }
 
+/* So many replicas of this on that node. */
+struct want {
+    uint32_t node, q;
+    const struct request *r;
+};
+
 /* Does it fit when the first n of the options are gone, but for number `but`? */
-static bool fits_without(const struct taker *t, uint32_t node, const struct request *r, uint32_t q,
-                         const struct option *opt, uint32_t n, uint32_t but)
+static bool fits_without(const struct taker *t, const struct want *w, const struct option *opt,
+                         uint32_t n, uint32_t but)
 {
-    struct room m = *room_of(t, node);
+    const struct cluster *cl = &t->c->cluster;
+    struct room m = *room_of(t, w->node);
     for (uint32_t i = 0; i < n; i++)
         if (i != but && opt[i].job != NONE)
-            free_slots(&m, t->c, opt[i].job, node);
-    return room_replicas(&t->c->cluster.kind[t->c->cluster.node[node].kind], &m, r, q) >= q;
+            free_slots(&m, t->c, opt[i].job, w->node);
+    return room_replicas(&cl->kind[cl->node[w->node].kind], &m, w->r, w->q) >= w->q;
 }
 
 /* What would have to go from the node so that `q` replicas fit; false when nothing helps. */
-static bool price_node(const struct taker *t, uint32_t node, const struct request *r, uint32_t q,
-                       bool moves, struct clearing *out)
+static bool price_node(const struct taker *t, const struct want *w, bool moves,
+                       struct clearing *out)
 {
     struct option opt[OPTIONS_MAX];
     uint32_t used = 0;
-    out->node = node;
+    out->node = w->node;
     out->n = 0;
     out->harm = 0;
-    if (fits_without(t, node, r, q, NULL, 0, NONE))
+    if (fits_without(t, w, NULL, 0, NONE))
         return true;
-    uint32_t n = list_options(t, node, moves, opt);
-    if (n == 0 || !fits_without(t, node, r, q, opt, n, NONE))
+    uint32_t n = list_options(t, w->node, moves, opt);
+    if (n == 0 || !fits_without(t, w, opt, n, NONE))
         return false;
     do
         used++;
-    while (!fits_without(t, node, r, q, opt, used, NONE));
+    while (!fits_without(t, w, opt, used, NONE));
     for (uint32_t i = used; i-- > 0;) /* the dearest that are not needed after all stay */
-        if (fits_without(t, node, r, q, opt, used, i))
+        if (fits_without(t, w, opt, used, i))
             opt[i].job = NONE;
     for (uint32_t i = 0; i < used; i++)
         if (opt[i].job != NONE) {
@@ -357,7 +223,8 @@ static bool move_job(struct taker *t, uint32_t job)
     for (uint32_t i = 0; i < c->cluster.nodes; i++) {
         if (t->s->reach[i].frozen < r->gpus * GPU_MILLI || !is_open(t, i, r) ||
             (tightest != UINT32_MAX && free_milli(t, i) >= tightest) ||
-            !price_node(t, i, r, 1, false, &one) || (one.n && tightest != UINT32_MAX))
+            !price_node(t, &(struct want){ i, 1, r }, false, &one) ||
+            (one.n && tightest != UINT32_MAX))
             continue;
         if (one.n == 0) {
             tightest = free_milli(t, i);
@@ -417,12 +284,13 @@ static bool cheapest(const struct taker *t, uint32_t left, uint32_t *out_q, stru
     for (uint32_t k = 0; k < cl->kinds; k++)
         if (kind_takes(&cl->kind[k], t->r))
             q = MAX(q, replicas_on(t, &cl->kind[k], left));
-    if (t->r->scope == SCOPE_NODE && q < t->r->replicas)
+    if (t->r->scope == SCOPE_NODE && q < left)
         return false; /* the machines that would hold it all are given back soon, or closed */
     for (uint32_t i = 0; i < cl->nodes && q; i++) {
         if ((t->moves ? t->s->reach[i].moved : t->s->reach[i].frozen) < q * each)
             continue;
-        if (!is_open(t, i, t->r) || is_bad(t, i) || !price_node(t, i, t->r, q, t->moves, &one))
+        if (!is_open(t, i, t->r) || is_bad(t, i) ||
+            !price_node(t, &(struct want){ i, q, t->r }, t->moves, &one))
             continue;
         if (out->node == NONE || one.harm < out->harm)
             *out = one;
@@ -485,20 +353,20 @@ static bool has_capacity(const struct taker *t)
     for (uint32_t i = 0; i < cl->nodes; i++) {
         struct take_reach *reach = &t->s->reach[i];
         *reach = (struct take_reach){ 0 };
-        if (!is_open(t, i, t->r))
+        if (cl->node[i].state != NODE_UP)
             continue;
         reach->moved = reach->frozen = free_milli(t, i);
         for (uint32_t k = 0; k < cl->node[i].jobs; k++) {
             uint32_t job = cl->node[i].job[k];
             const struct job *v = &t->c->queue.job[job];
-            if (!can_freeze(t, job))
+            if (!taker_can_freeze(t, job))
                 continue;
             uint32_t here = v->held->n == 1 ? v->held->gpu_milli : held_on(v->held, i);
-            bool taken = may_take(t, v);
+            bool taken = taker_may_take(t, v);
             reach->frozen += taken ? here : 0;
             reach->moved += taken || v->held->n == 1 ? here : 0;
         }
-        milli += reach->frozen;
+        milli += is_open(t, i, t->r) ? reach->frozen : 0;
     }
     return milli >= need;
 }
@@ -512,7 +380,7 @@ bool take_find(struct core *c, uint32_t job, uint32_t rank, double worth)
     if (!(r->gpus || request_shares_gpu(r)) || r->scope == SCOPE_SWITCH)
         return false;
     t.overdue = core_is_overdue(c, j, c->now_ms);
-    if (!has_rights(&t) && !t.overdue && !j->has_claim &&
+    if (!taker_has_rights(&t) && !t.overdue && !j->has_claim &&
         c->cluster.free.of[RES_GPU] < core_amounts(c, r).of[RES_GPU])
         return false;
     begin(&t);

@@ -136,6 +136,11 @@ static void nobody_is_taken_below_a_guarantee(void)
     settle(&s);
     CHECK(running(&s, 1, 8) >= 6);
     CHECK(running(&s, 9, 16) >= 1);
+    for (int hour = 0; hour < 30; hour++) { /* nor by those that have waited too long */
+        s.now_ms += HOUR_MS;
+        settle(&s);
+        CHECK(running(&s, 1, 8) >= 6);
+    }
 }
 
 static void what_cannot_be_frozen_is_left_alone(void)

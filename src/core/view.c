@@ -76,6 +76,8 @@ static enum reason why_not(const struct core *c, const struct job *j, const stru
 {
     if (j->group != NONE)
         return why_waits(c, j);
+    if (j->promised)
+        return WHY_PROMISED;
     if (j->state == JOB_QUEUED && l)
         return l->open || l->never ? WHY_AFTER : WHY_BEGIN;
     return j->state == JOB_FROZEN ? WHY_FROZEN : WHY_HELD;
@@ -102,6 +104,9 @@ bool core_job(const struct core *c, job_id id, struct job_view *out)
         .priority = (enum priority)j->priority,
         .request = request_of(c, j),
         .submit_ms = j->submit_ms,
+        .stated_ms = j->stated_ms,
+        .eta = j->eta,
+        .is_stated = j->is_stated,
         .since_ms = j->since_ms,
         .begin_ms = l && later_is_early(c, l) ? l->begin_ms : 0,
         .afters = l && !l->never ? l->open : 0,

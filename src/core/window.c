@@ -4,7 +4,10 @@
 
 #define SURELY 0.9                        /* of the cases */
 #define HAND_BACK_MS (30 * INT64_C(1000)) /* the least that is left for a freeze or a stop */
-#define WORTH_COSTS 2                     /* a start is worth so many times what its freeze costs */
+/* While machines are lent, what none of them can run goes first on the others, inside its user: what
+ * they can run has them. */
+#define ONLY_HERE 10.0
+#define WORTH_COSTS 2 /* a start is worth so many times what its freeze costs */
 
 /* Steps of at most a half, and whole nights and weekends. */
 static const int32_t stay_min[] = {
@@ -105,14 +108,14 @@ void windows_learn(struct core *c)
     c->windows_used = c->cluster.windows > 0;
 }
 
-bool window_is_only_here(const struct core *c, const struct request *r)
+double window_worth(const struct core *c, const struct request *r)
 {
     const struct cluster *cl = &c->cluster;
     for (uint32_t k = 0; k < cl->kinds && c->lends; k++)
         if (cl->kind[k].pool != NONE && !cl->pool[cl->kind[k].pool].always &&
             kind_allows(&cl->kind[k], r))
-            return false;
-    return c->lends;
+            return 1;
+    return c->lends ? ONLY_HERE : 1;
 }
 
 /* ---- windows and the clock ---- */

@@ -10,6 +10,7 @@
 #include "base/parse.h"
 #include "daemon/check.h"
 #include "daemon/docs.h"
+#include "daemon/numbers.h"
 #include "daemon/site.h"
 #include "engine/local/local.h"
 #include "sys/file.h"
@@ -387,6 +388,19 @@ static int print_help(void)
     return fputs(b.p, stdout) < 0;
 }
 
+static int print_config(const struct config *c, struct err *e)
+{
+    AUTO(buf_free) struct buf b = BUF(64 << 10);
+    struct policy policy;
+    if (site_read_policy(c, &policy, e) < 0)
+        return err_wrap(e, "%s", c->file_path);
+    config_print(c, &b);
+    numbers_print(&policy, &b);
+    if (fputs(b.p, stdout) < 0)
+        return err_set(e, ERR_UNAVAILABLE, "cannot write to standard output");
+    return 0;
+}
+
 static int start(struct daemon *d, struct err *e)
 {
     d->clock = clock_wall();
@@ -420,16 +434,12 @@ int main(int argc, char **argv)
             return print_help();
         if (d.config.version)
             return printf("nightshiftd %s\n", NS_VERSION) < 0;
-        if (d.config.print) {
-            AUTO(buf_free) struct buf b = BUF(64 << 10);
-            config_print(&d.config, &b);
-            return fputs(b.p, stdout) < 0;
-        }
         if (d.config.check)
             return check_run(&d.config, libexec_folder(&d));
         doctor_command(&d, argc, argv);
-        if (start(&d, &e) == 0) {
-            loop_run(d.loop);
+        if (d.config.print ? print_config(&d.config, &e) == 0 : start(&d, &e) == 0) {
+            if (!d.config.print)
+                loop_run(d.loop);
             return 0;
         }
     }

@@ -1,6 +1,7 @@
 #include "daemon/site.h"
 
 #include "base/parse.h"
+#include "daemon/numbers.h"
 
 #define TENANTS_MAX 10000
 
@@ -165,22 +166,10 @@ static int read_profiles(struct config *c, struct site *s, struct err *e)
     return 0;
 }
 
-static int read_policy(struct config *c, struct site *s, struct err *e)
+int site_read_policy(const struct config *c, struct policy *out, struct err *e)
 {
-    const struct json *o = c->file ? json_find(c->file, "policy") : NULL;
-    const struct policy_key *k;
-    const char *names[64];
-    size_t n = 0;
-    s->policy = policy_default();
-    if (!o)
-        return 0;
-    for (size_t i = 0; (k = policy_key(i)) && n < ARRAY_LEN(names); i++)
-        names[n++] = k->name;
-    if (json_only(o, names, n, e) < 0)
+    if (numbers_read(c->file ? json_find(c->file, "policy") : NULL, out, e) < 0)
         return err_wrap(e, "policy");
-    for (size_t i = 0; (k = policy_key(i)); i++)
-        if (json_get_i64(o, k->name, k->min, k->max, policy_value(&s->policy, k), e) < 0)
-            return err_wrap(e, "policy");
     return 0;
 }
 
@@ -205,7 +194,7 @@ int site_read(struct config *c, struct auth *auth, struct site *out, struct err 
         json_get_str(c->file, "default_tenant", NAME_MAX_BYTES, &s.default_tenant, e) < 0)
         return err_wrap(e, "%s", c->file_path);
     s.default_tenant = keep(c, s.default_tenant);
-    if (read_policy(c, &s, e) < 0 || read_tenants(c, auth, &s, e) < 0 ||
+    if (site_read_policy(c, &s.policy, e) < 0 || read_tenants(c, auth, &s, e) < 0 ||
         read_profiles(c, &s, e) < 0 || read_admins(c, auth, e) < 0)
         return err_wrap(e, "%s", c->file_path ? c->file_path : "settings");
     auth_set_default_tenant(auth, s.default_tenant);

@@ -18,4 +18,7 @@ struct site {
 /* Strings live in the config's arena; members and admins go to `auth`. */
 int site_read(struct config *c, struct auth *auth, struct site *out, struct err *e) MUST_USE;
 
+/* The one section that can be looked at alone. */
+int site_read_policy(const struct config *c, struct policy *out, struct err *e) MUST_USE;
+
 #endif

@@ -70,6 +70,8 @@ static struct event of(enum event_kind kind)
     case EVENT_RUNS:
         ev.runs = (struct event_runs){ STR("vision"), 3, 5, 12500, 7200000, 99000, 360000000 };
         break;
+    case EVENT_WAIT: ev.wait = (struct event_wait){ STR("vision"), 2, 90000 }; break;
+    case EVENT_TIMES: ev.times = (struct event_times){ 3, 800, 4200 }; break;
     case EVENT_PAST:
         ev.past = (struct event_past){ STR("vision"), STR("ana"), 123456789012, 4000 };
         break;
@@ -121,6 +123,8 @@ static const char *const lines[] = {
     [EVENT_RUNS] = T "\"runs\",\"tenant\":\"vision\",\"size\":3,\"bin\":5,"
                      "\"ended_milli\":12500,\"exposed_ms\":7200000,\"works_milli\":99000,"
                      "\"work_ms\":360000000}\n",
+    [EVENT_WAIT] = T "\"wait\",\"tenant\":\"vision\",\"size\":2,\"wait_ms\":90000}\n",
+    [EVENT_TIMES] = T "\"times\",\"class\":3,\"p50_milli\":800,\"p90_milli\":4200}\n",
     [EVENT_PASS] = T "\"pass\"}\n",
     [EVENT_PAST] = T "\"past\",\"tenant\":\"vision\",\"user\":\"ana\","
                      "\"cost_ms\":123456789012,\"job_milli\":4000}\n",

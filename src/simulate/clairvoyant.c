@@ -161,8 +161,7 @@ static void place_all(struct seer *s, int64_t now_ms)
     AUTO(free_p) struct machine *undo = xcalloc((size_t)s->t->nodes + 1, sizeof *undo);
     for (uint32_t i = 0; i < s->t->nodes; i++) {
         struct machine *m = &s->m[i];
-        m->open =
-            m->window == NONE || calendar_is_open(&s->calendar[m->window], now_ms + s->t->epoch_ms);
+        m->open = m->window == NONE || calendar_is_open(&s->calendar[m->window], now_ms);
         m->cpu_milli = m->n->cpu_milli;
         m->mem_mib = m->n->mem_mib;
         for (uint32_t g = 0; g < m->n->gpus; g++)
@@ -181,9 +180,9 @@ static int64_t next_event_ms(const struct seer *s, int64_t now_ms)
     if (s->next < s->t->jobs)
         next_ms = s->t->job[s->next].submit_ms;
     for (uint32_t w = 0; w < s->t->windows; w++) {
-        int64_t change_ms = calendar_next_change(&s->calendar[w], now_ms + s->t->epoch_ms);
+        int64_t change_ms = calendar_next_change(&s->calendar[w], now_ms);
         if (change_ms != INT64_MAX)
-            next_ms = MIN(next_ms, change_ms - s->t->epoch_ms);
+            next_ms = MIN(next_ms, change_ms);
     }
     for (uint32_t i = 0; i < s->n; i++)
         if (s->p[i].runs)

@@ -9,6 +9,7 @@ struct command {
     const struct opt *opts;
     size_t opts_n;
     int (*run)(int argc, char *const *argv, struct err *e);
+    void (*more)(struct buf *out); /* below the options in --help; or NULL */
 };
 
 extern const struct command command_lab, command_replay;    /* command_replay.c */

@@ -69,9 +69,11 @@ static int run_packing(int argc, char *const *argv, struct err *e)
 }
 
 const struct command command_packing = {
-    "packing",    "how much of a cluster can be used, pods arriving one by one",
-    packing_opts, ARRAY_LEN(packing_opts),
-    run_packing,
+    .name = "packing",
+    .help = "how much of a cluster can be used, pods arriving one by one",
+    .opts = packing_opts,
+    .opts_n = ARRAY_LEN(packing_opts),
+    .run = run_packing,
 };
 
 /* ---- scale ---- */
@@ -120,7 +122,9 @@ static int run_scale(int argc, char *const *argv, struct err *e)
 }
 
 const struct command command_scale = {
-    "scale",    "how long one pass takes on a large cluster with a long queue",
-    scale_opts, ARRAY_LEN(scale_opts),
-    run_scale,
+    .name = "scale",
+    .help = "how long one pass takes on a large cluster with a long queue",
+    .opts = scale_opts,
+    .opts_n = ARRAY_LEN(scale_opts),
+    .run = run_scale,
 };

@@ -3,6 +3,7 @@
 #include "journal/journal.h"
 #include "simulate/command.h"
 #include "simulate/journal_trace.h"
+#include "simulate/whatif.h"
 
 /* ---- verify ---- */
 
@@ -39,8 +40,11 @@ static int run_verify(int argc, char *const *argv, struct err *e)
 }
 
 const struct command command_verify = {
-    "verify",   "replay a journal and compare every decision", verify_opts, ARRAY_LEN(verify_opts),
-    run_verify,
+    .name = "verify",
+    .help = "replay a journal and compare every decision",
+    .opts = verify_opts,
+    .opts_n = ARRAY_LEN(verify_opts),
+    .run = run_verify,
 };
 
 /* ---- docs ---- */
@@ -50,7 +54,7 @@ struct docs_args {
 };
 
 static const struct opt docs_opts[] = {
-    { "page", OPT_CHOICE, offsetof(struct docs_args, page), "journal|policy|jobs",
+    { "page", OPT_CHOICE, offsetof(struct docs_args, page), "journal|policy|jobs|what-if",
       "which reference to print", 0, 0 },
 };
 
@@ -84,11 +88,17 @@ static int run_docs(int argc, char *const *argv, struct err *e)
         print_policy(&b);
     else if (strcmp(a.page, "jobs") == 0)
         print_jobs(&b);
+    else if (strcmp(a.page, "what-if") == 0)
+        whatif_print_reference(&b);
     else
         journal_print_reference(&b);
     return command_print(&b, e);
 }
 
 const struct command command_docs = {
-    "docs", "print the reference pages from the tables", docs_opts, ARRAY_LEN(docs_opts), run_docs,
+    .name = "docs",
+    .help = "print the reference pages from the tables",
+    .opts = docs_opts,
+    .opts_n = ARRAY_LEN(docs_opts),
+    .run = run_docs,
 };

@@ -2,10 +2,12 @@
 #include <errno.h>
 #include <sys/stat.h>
 
+#include "base/date.h"
 #include "base/parse.h"
 #include "simulate/command.h"
 #include "simulate/journal_trace.h"
 #include "simulate/replay.h"
+#include "simulate/whatif.h"
 #include "sys/file.h"
 
 #define POLICIES_MAX 8
@@ -23,6 +25,7 @@ struct output {
     const char *dir; /* made when it is not there; NULL: none */
     uint32_t freeze_cost_milli;
     bool json;
+    struct opt_list set, what_if;
 };
 
 struct runs {
@@ -81,14 +84,13 @@ static void print_starts(const struct trace *t, const struct outcome *o, struct 
                    text_s(o->start_ms[i]), text_s(o->end_ms[i]), o->freezes[i], text_s(held_ms[i]));
 }
 
-static void print_text(const struct trace *t, const struct output *o, const struct runs *r,
-                       struct buf *b)
+static void print_table(const struct trace *t, const struct output *o, const struct runs *r,
+                        const struct report_whatif *x, struct buf *b)
 {
-    if (o->json) {
-        report_json(&r->report[r->n - 1], b);
-        return;
-    }
-    report_table(r->report, r->n, b);
+    if (x)
+        whatif_table(x, b);
+    else
+        report_table(r->report, r->n, b);
     if (t->skipped)
         buf_printf(b, "\n%u lines of the trace are not jobs that ran; they were left out.\n",
                    t->skipped);
@@ -116,11 +118,28 @@ static int write_results(const struct trace *t, const struct output *o, const st
         const char *path;
         const struct buf *b;
     } files[] = { { o->html, &page }, { o->journal, journal }, { o->starts, &starts } };
-    if (o->html)
+    AUTO(buf_free) struct buf words = BUF(PAGE_BYTES_MAX);
+    for (size_t i = 0; i < o->what_if.n; i++) {
+        buf_addz(&words, i ? ", and " : "");
+        whatif_words(o->what_if.item[i], &words);
+    }
+    const struct report_whatif both = { .world = r->report,
+                                        .change = o->what_if.item,
+                                        .words = buf_str(&words).p,
+                                        .changes = o->what_if.n };
+    const struct report_whatif *x = o->what_if.n ? &both : NULL;
+    if (o->html && x)
+        whatif_page(x, &page);
+    else if (o->html)
         report_page(r->report, r->n, &page);
     if (o->starts)
         print_starts(t, &r->jobs[r->n - 1], &starts);
-    print_text(t, o, r, &text);
+    if (o->json && x)
+        whatif_json(x, &text);
+    else if (o->json)
+        report_json(&r->report[r->n - 1], &text);
+    else
+        print_table(t, o, r, x, &text);
     for (size_t i = 0; i < ARRAY_LEN(files); i++)
         if (buf_check(files[i].b, e) < 0)
             return -1;
@@ -132,25 +151,67 @@ static int write_results(const struct trace *t, const struct output *o, const st
     return command_print(&text, e);
 }
 
-static int replay_and_report(struct trace *t, const struct output *o, struct err *e)
+static int check_output(const struct trace *t, const struct output *o, const struct buf *journal,
+                        struct err *e)
 {
-    AUTO(buf_free) struct buf journal = BUF(JOURNAL_BYTES_MAX);
-    AUTO(free_p) struct runs *r = xcalloc(1, sizeof *r);
-    if (run_policies(t, o, &journal, r, e) < 0)
-        return -1;
-    if (o->journal && journal.n == 0)
+    if (o->journal && journal->n == 0)
         return err_set(e, ERR_INVALID,
                        "--write-journal: only the nightshift policy keeps a journal");
     if (o->journal && t->node_tenant)
         return err_set(e, ERR_INVALID,
                        "--write-journal: separate clusters have no common journal; use --pooled");
-    return write_results(t, o, r, &journal, e);
+    return 0;
+}
+
+/* Once as it was, once with the changes: two runs of the last policy that is named. */
+static int run_what_if(struct trace *before, struct trace *after, const struct output *o,
+                       struct buf *journal, struct runs *out, struct err *e)
+{
+    struct output first = *o;
+    const char *comma = strrchr(o->policy, ',');
+    first.policy = comma ? comma + 1 : o->policy;
+    first.journal = NULL; /* of the changed world */
+    for (size_t i = 0; i < o->what_if.n; i++)
+        if (whatif_apply(after, o->what_if.item[i], e) < 0)
+            return -1;
+    if (strcmp(first.policy, "nightshift") != 0 && after->sets) {
+        err_set(e, ERR_INVALID, "--policy: '%s' has none of the numbers that are changed",
+                first.policy);
+        return err_hint(e, "only nightshift has; leave --policy out");
+    }
+    struct output second = first;
+    second.journal = o->journal;
+    return run_policies(before, &first, journal, out, e) < 0 ||
+                   run_policies(after, &second, journal, out, e) < 0
+             ? -1
+             : 0;
+}
+
+static int replay_and_report(struct trace *t, const struct output *o, struct err *e)
+{
+    AUTO(buf_free) struct buf journal = BUF(JOURNAL_BYTES_MAX);
+    AUTO(trace_free) struct trace changed = { 0 };
+    AUTO(free_p) struct runs *r = xcalloc(1, sizeof *r);
+    struct trace *last = t;
+    for (size_t i = 0; i < o->set.n; i++)
+        if (policy_set_parse(t, str_of(o->set.item[i]), e) < 0)
+            return err_wrap(e, "--set");
+    if (o->what_if.n) {
+        trace_copy(t, &changed);
+        last = &changed;
+    }
+    if ((o->what_if.n ? run_what_if(t, &changed, o, &journal, r, e)
+                      : run_policies(t, o, &journal, r, e)) < 0 ||
+        check_output(last, o, &journal, e) < 0)
+        return -1;
+    return write_results(last, o, r, &journal, e);
 }
 
 /* ---- replay ---- */
 
 struct replay_args {
     const char *data, *trace, *swf, *journal, *jobs, *freeze_cost;
+    const char *since, *until, *name;
     uint64_t pooled, gpus, gpus_per_node, jitter, shift, seed;
     struct output out;
 };
@@ -184,6 +245,20 @@ struct replay_args {
           "also write each job's start and end",                                                   \
           0,                                                                                       \
           0 },                                                                                     \
+        { "set",                                                                                   \
+          OPT_LIST,                                                                                \
+          offsetof(struct type, out.set),                                                          \
+          "NAME=VALUE",                                                                            \
+          "another number of the policy: half_life_ms=3d",                                         \
+          0,                                                                                       \
+          0 },                                                                                     \
+        { "what-if",                                                                               \
+          OPT_LIST,                                                                                \
+          offsetof(struct type, out.what_if),                                                      \
+          "CHANGE",                                                                                \
+          "compare with a changed world: nodes+=2*rtx4090; see below",                             \
+          0,                                                                                       \
+          0 },                                                                                     \
     {                                                                                              \
         "json", OPT_FLAG, offsetof(struct type, out.json), NULL,                                   \
             "one JSON object of the main policy", 0, 0                                             \
@@ -204,6 +279,12 @@ static const struct opt replay_opts[] = {
     { "jobs", OPT_TEXT, offsetof(struct replay_args, jobs), "FILE",
       "shockwave: other jobs than those in --data", 0, 0 },
     { "journal", OPT_TEXT, offsetof(struct replay_args, journal), "FILE", "one's own journal", 0,
+      0 },
+    { "since", OPT_TEXT, offsetof(struct replay_args, since), "TIME",
+      "journal: only from here on, 2026-03-01T00:00:00Z", 0, 0 },
+    { "until", OPT_TEXT, offsetof(struct replay_args, until), "TIME", "journal: only up to here", 0,
+      0 },
+    { "name", OPT_TEXT, offsetof(struct replay_args, name), "TEXT", "how the report calls it", 0,
       0 },
     { "jitter", OPT_NUMBER, offsetof(struct replay_args, jitter), "PCT",
       "each duration is up to PCT percent off, at random", 1, 100 },
@@ -234,6 +315,8 @@ static int check_options(const struct replay_args *a, struct err *e)
         { "--pooled", a->pooled > 0, philly, "--trace philly" },
         { "--gpus", a->gpus > 0, shockwave, "--trace shockwave" },
         { "--jobs", a->jobs != NULL, shockwave, "--trace shockwave" },
+        { "--since", a->since != NULL, a->journal != NULL, "--journal" },
+        { "--until", a->until != NULL, a->journal != NULL, "--journal" },
         { "--gpus-per-node", a->gpus_per_node > 0, a->swf || shockwave,
           "--swf and --trace shockwave" },
     };
@@ -252,6 +335,22 @@ static int check_options(const struct replay_args *a, struct err *e)
     return 0;
 }
 
+static int read_time(const char *option, const char *text, int64_t *out_ms, struct err *e)
+{
+    if (text && date_parse(str_of(text), out_ms, e) < 0)
+        return err_wrap(e, "%s", option);
+    return 0;
+}
+
+static int read_journal(const struct replay_args *a, struct trace *t, struct err *e)
+{
+    struct journal_span span = { 0 };
+    if (read_time("--since", a->since, &span.from_ms, e) < 0 ||
+        read_time("--until", a->until, &span.to_ms, e) < 0)
+        return -1;
+    return trace_read_journal(a->journal, &span, t, e);
+}
+
 static int read_trace(const struct replay_args *a, struct trace *t, struct err *e)
 {
     if (check_options(a, e) < 0)
@@ -259,7 +358,7 @@ static int read_trace(const struct replay_args *a, struct trace *t, struct err *
     if (a->swf)
         return trace_read_swf(a->swf, (uint32_t)a->gpus_per_node, t, e);
     if (a->journal)
-        return trace_read_journal(a->journal, t, e);
+        return read_journal(a, t, e);
     if (is_trace(a, "philly"))
         return trace_read_philly(a->data, (uint32_t)a->pooled, t, e);
     const struct trace_pool pool = {
@@ -286,6 +385,8 @@ static int run_replay(int argc, char *const *argv, struct err *e)
         read_freeze_cost(a.freeze_cost, &a.out.freeze_cost_milli, e) < 0 ||
         read_trace(&a, &t, e) < 0)
         return -1;
+    if (a.name)
+        t.name = a.name;
     const struct trace_change change = { .seed = a.seed,
                                          .jitter_pct = (uint32_t)a.jitter,
                                          .shift_hours = (uint32_t)a.shift };
@@ -295,9 +396,12 @@ static int run_replay(int argc, char *const *argv, struct err *e)
 }
 
 const struct command command_replay = {
-    "replay",    "a trace or a journal in virtual time under a policy",
-    replay_opts, ARRAY_LEN(replay_opts),
-    run_replay,
+    .name = "replay",
+    .help = "a trace or a journal in virtual time under a policy",
+    .opts = replay_opts,
+    .opts_n = ARRAY_LEN(replay_opts),
+    .run = run_replay,
+    .more = whatif_print,
 };
 
 /* ---- lab ---- */
@@ -337,7 +441,10 @@ static int run_lab(int argc, char *const *argv, struct err *e)
 }
 
 const struct command command_lab = {
-    "lab",    "a week of a small lab, made up from a seed (simulated)",
-    lab_opts, ARRAY_LEN(lab_opts),
-    run_lab,
+    .name = "lab",
+    .help = "a week of a small lab, made up from a seed (simulated)",
+    .opts = lab_opts,
+    .opts_n = ARRAY_LEN(lab_opts),
+    .run = run_lab,
+    .more = whatif_print,
 };

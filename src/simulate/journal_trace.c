@@ -1,17 +1,26 @@
-/* Our own journal as a trace, and the proof that replaying it decides the same. */
-#include "simulate/journal_trace.h"
+/* Our own journal, line by line, and the proof that replaying it decides the same. */
+#include "simulate/journal_walk.h"
 
-#include "base/map.h"
-#include "core/core.h"
 #include "journal/journal.h"
 #include "sys/file.h"
 
-#define JOURNAL_BYTES_MAX (1u << 30)
+/* A daemon's history is several segments, one after the other, each with its first line. */
+static bool begins_anew(struct str line)
+{
+    static const char begin[] = "{\"journal\"";
+    return line.n > strlen(begin) && memcmp(line.p, begin, strlen(begin)) == 0;
+}
 
-/* Walks the lines; `fn` gets each event, whose names live until the next one. */
-typedef int (*event_fn)(void *self, const struct event *ev, struct err *e);
+static int take_line(struct str line, struct arena *a, journal_event_fn fn, void *self,
+                     struct err *e)
+{
+    struct event ev;
+    if (begins_anew(line))
+        return journal_read_header(line, e) < 0 ? -1 : fn(self, NULL, e);
+    return journal_read(line, a, &ev, e) < 0 ? -1 : fn(self, &ev, e);
+}
 
-static int for_each_event(const char *file, struct str text, event_fn fn, void *self, struct err *e)
+int journal_walk(const char *file, struct str text, journal_event_fn fn, void *self, struct err *e)
 {
     AUTO(arena_free) struct arena a = { 0 };
     struct str line;
@@ -25,12 +34,11 @@ static int for_each_event(const char *file, struct str text, event_fn fn, void *
     if (journal_read_header(line, e) < 0)
         return err_wrap(e, "%s:1", file);
     while (str_next_line(&text, &line)) {
-        struct event ev;
         number++;
         if (line.n == 0)
             continue;
         arena_reset(&a);
-        if (journal_read(line, &a, &ev, e) < 0 || fn(self, &ev, e) < 0)
+        if (take_line(line, &a, fn, self, e) < 0)
             return err_wrap(e, "%s:%lu", file, number);
     }
     return 0;
@@ -103,6 +111,8 @@ static const char *wrong_field(const struct event *ev, const struct err *e)
     case EVENT_PROMISE: return e->code == ERR_NOT_FOUND ? "job" : "slots";
     case EVENT_TAKE: return "job";
     case EVENT_RUNS: return e->code == ERR_NOT_FOUND ? "tenant" : "size";
+    case EVENT_WAIT: return e->code == ERR_NOT_FOUND ? "tenant" : "size";
+    case EVENT_TIMES: return "class";
     case EVENT_USER: return e->code == ERR_NOT_FOUND ? "tenant" : "user";
     case EVENT_POOL: return e->code == ERR_INVALID && ev->pool.name.n ? "calendar" : "name";
     case EVENT_NODE_STATE:
@@ -118,7 +128,7 @@ static const char *wrong_field(const struct event *ev, const struct err *e)
 
 /* To a running core an event that does not fit is a conflict or an unknown name; in a file it is
  * bad input. */
-static int tell(struct core *c, const struct event *ev, struct err *e)
+int journal_tell(struct core *c, const struct event *ev, struct err *e)
 {
     if (core_apply(c, ev, e) == 0)
         return 0;
@@ -166,13 +176,17 @@ static int verify_decision(struct verify *v, const struct event *ev, struct err 
 static int verify_event(void *self, const struct event *ev, struct err *e)
 {
     struct verify *v = self;
+    if (!ev) {
+        err_set(e, ERR_INVALID, "another journal begins here");
+        return err_hint(e, "verify one segment at a time: from one such line to the next");
+    }
     v->out->events++;
     if (ev->kind == EVENT_PLACE || ev->kind == EVENT_TAKE || ev->kind == EVENT_PROMISE)
         return verify_decision(v, ev, e);
     if (missing_decision(v, e) < 0)
         return -1;
     if (ev->kind != EVENT_PASS)
-        return tell(v->core, ev, e);
+        return journal_tell(v->core, ev, e);
     v->out->passes++;
     arena_reset(&v->arena);
     core_pass(v->core, ev->t_ms, &v->arena, &v->plan);
@@ -184,7 +198,7 @@ int journal_verify_text(const char *file, struct str text, struct journal_check 
 {
     struct journal_check check = { 0 };
     struct verify v = { .core = core_new(), .out = &check };
-    int rc = for_each_event(file, text, verify_event, &v, e);
+    int rc = journal_walk(file, text, verify_event, &v, e);
     if (rc == 0 && missing_decision(&v, e) < 0)
         rc = err_wrap(e, "%s: at its end", file);
     arena_free(&v.arena);
@@ -200,228 +214,4 @@ int journal_verify(const char *file, struct journal_check *out, struct err *e)
     if (file_read(file, JOURNAL_BYTES_MAX, &text, e) < 0)
         return -1;
     return journal_verify_text(file, buf_str(&text), out, e);
-}
-
-/* ---- as a trace ---- */
-
-struct reading {
-    struct core *core; /* checks that the events make sense together */
-    struct trace t;
-    struct names tenants, pools;
-    uint32_t node_cap, tenant_cap, job_cap, window_cap;
-    struct map job_by_id;
-    int64_t *since_ms; /* when the job last began to run; NEVER_RAN: not running */
-    uint32_t since_cap;
-    int64_t last_ms;
-};
-
-#define NEVER_RAN INT64_MIN
-
-static void reading_free(struct reading *r)
-{
-    core_free(r->core);
-    names_free(&r->tenants);
-    map_free(&r->job_by_id);
-    free(r->since_ms);
-    free(r->t.node);
-    free(r->t.tenant);
-    free(r->t.job);
-    free(r->t.window);
-    names_free(&r->pools);
-    arena_free(&r->t.arena);
-}
-
-static const char *keep(struct reading *r, struct str s)
-{
-    return arena_strndup(&r->t.arena, s.p, s.n);
-}
-
-static void read_node(struct reading *r, const struct event_node *n)
-{
-    vec_grow(r->t.node, r->t.nodes, r->node_cap);
-    struct event_node *out = &r->t.node[r->t.nodes++];
-    *out = *n;
-    out->name = str_of(keep(r, n->name));
-    out->model = str_of(keep(r, n->model));
-    out->net_switch = str_of(keep(r, n->net_switch));
-    out->pool = str_of(keep(r, n->pool));
-}
-
-/* A trace's windows are those of its end; a pool without any is none. */
-static void read_pool(struct reading *r, const struct event_pool *p)
-{
-    uint32_t i = names_intern(&r->pools, p->name);
-    if (i == r->t.windows) {
-        vec_grow(r->t.window, r->t.windows, r->window_cap);
-        r->t.windows++;
-    }
-    r->t.window[i] = (struct trace_window){ keep(r, p->name), keep(r, p->calendar) };
-}
-
-static void read_tenant(struct reading *r, const struct event_tenant *t)
-{
-    uint32_t i = names_intern(&r->tenants, t->name);
-    if (i == r->t.tenants) {
-        vec_grow(r->t.tenant, r->t.tenants, r->tenant_cap);
-        r->t.tenants++;
-    }
-    r->t.tenant[i] = (struct trace_tenant){
-        .name = keep(r, t->name),
-        .parent = keep(r, t->parent),
-        .weight_milli = t->weight_milli,
-        .guarantee_milli = t->guarantee_milli,
-        .limit = t->limit,
-    };
-}
-
-static void read_submit(struct reading *r, const struct event_submit *s)
-{
-    map_set(&r->job_by_id, s->id.v, r->t.jobs);
-    if (r->t.jobs == r->since_cap) {
-        r->since_cap *= 2;
-        r->since_ms = xrealloc(r->since_ms, r->since_cap, sizeof *r->since_ms);
-    }
-    r->since_ms[r->t.jobs] = NEVER_RAN;
-    vec_grow(r->t.job, r->t.jobs, r->job_cap);
-    r->t.job[r->t.jobs++] = (struct trace_job){
-        .id = s->id.v,
-        .submit_ms = r->last_ms,
-        .tenant = names_find(&r->tenants, s->tenant),
-        .user = keep(r, s->user),
-        .models = keep(r, s->models),
-        .gpus = s->request.gpus * s->request.replicas,
-        .request = s->request,
-        .priority = s->priority,
-        .thaw_cost_ms = s->thaw_cost_ms ? (int64_t)s->thaw_cost_ms : -1,
-        .restarts = s->restarts,
-        .limit_ms = s->limit_ms,
-    };
-}
-
-static bool ends_running(enum job_event what)
-{
-    return what == JOB_EV_EXITED_OK || what == JOB_EV_EXITED_BAD || what == JOB_EV_FROZE ||
-           what == JOB_EV_RETURNED || what == JOB_EV_ENDED;
-}
-
-/* How long it ran, in all: frozen time does not count. */
-static void read_job(struct reading *r, uint64_t id, enum job_event what, int64_t t_ms)
-{
-    uint64_t i;
-    if (!map_get(&r->job_by_id, id, &i) || i >= r->t.jobs)
-        return;
-    struct job_view v;
-    if (what == JOB_EV_STARTED) {
-        r->since_ms[i] = t_ms;
-        /* It came when nothing kept it from the queue any more: a trace knows no other way. */
-        if (core_job(r->core, (job_id){ id }, &v))
-            r->t.job[i].submit_ms = v.since_ms;
-    } else if (ends_running(what) && r->since_ms[i] != NEVER_RAN) {
-        struct trace_job *j = &r->t.job[i];
-        j->duration_ms += t_ms - r->since_ms[i];
-        if (what == JOB_EV_FROZE) /* a replay that freezes it will add that again */
-            j->duration_ms -= MAX(j->thaw_cost_ms, INT64_C(0));
-        r->since_ms[i] = NEVER_RAN;
-    }
-}
-
-/* A trace's names are C strings. */
-static int check_name(struct str s, const char *field, struct err *e)
-{
-    if (s.n == 0 || !memchr(s.p, 0, s.n))
-        return 0;
-    return err_set(e, ERR_INVALID, "field '%s': a name with a zero byte", field);
-}
-
-static int check_names(const struct event *ev, struct err *e)
-{
-    if (ev->kind == EVENT_TENANT)
-        return check_name(ev->tenant.name, "name", e);
-    if (ev->kind == EVENT_NODE)
-        return check_name(ev->node.name, "name", e) < 0 ? -1
-                                                        : check_name(ev->node.model, "model", e);
-    if (ev->kind == EVENT_SUBMIT)
-        return check_name(ev->submit.user, "user", e);
-    if (ev->kind == EVENT_POOL)
-        return check_name(ev->pool.name, "name", e);
-    return 0;
-}
-
-static int read_event(void *self, const struct event *ev, struct err *e)
-{
-    struct reading *r = self;
-    if (check_names(ev, e) < 0 || tell(r->core, ev, e) < 0)
-        return -1;
-    r->last_ms = MAX(r->last_ms, ev->t_ms); /* a clock that was set back does not undo the past */
-    if (ev->kind == EVENT_NODE)
-        read_node(r, &ev->node);
-    else if (ev->kind == EVENT_POOL)
-        read_pool(r, &ev->pool);
-    else if (ev->kind == EVENT_TENANT)
-        read_tenant(r, &ev->tenant);
-    else if (ev->kind == EVENT_SUBMIT)
-        read_submit(r, &ev->submit);
-    else if (ev->kind == EVENT_JOB)
-        read_job(r, ev->job.id.v, ev->job.what, r->last_ms);
-    return 0;
-}
-
-/* Jobs that never ran have no duration to replay; those that still run have had one so far. */
-static void close_jobs(struct reading *r)
-{
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < r->t.jobs; i++) {
-        if (r->since_ms[i] != NEVER_RAN)
-            r->t.job[i].duration_ms += r->last_ms - r->since_ms[i];
-        if (r->t.job[i].duration_ms > 0)
-            r->t.job[kept++] = r->t.job[i];
-    }
-    r->t.skipped = r->t.jobs - kept;
-    r->t.jobs = kept;
-}
-
-/* The trace's arrays move into its arena: one owner. */
-static void *into_arena(struct arena *a, const void *p, size_t n, size_t size)
-{
-    void *out = arena_alloc(a, n + 1, size);
-    if (n)
-        memcpy(out, p, n * size);
-    return out;
-}
-
-int trace_parse_journal(const char *file, struct str text, struct trace *out, struct err *e)
-{
-    AUTO(reading_free) struct reading r = { .core = core_new(), .last_ms = INT64_MIN };
-    r.t.arena.limit = 2 * (size_t)JOURNAL_BYTES_MAX;
-    r.since_cap = 64;
-    r.since_ms = xcalloc(r.since_cap, sizeof *r.since_ms);
-    if (for_each_event(file, text, read_event, &r, e) < 0)
-        return -1;
-    close_jobs(&r);
-    struct trace t = { .name = keep(&r, str_of(file)),
-                       .nodes = r.t.nodes,
-                       .tenants = r.t.tenants,
-                       .jobs = r.t.jobs,
-                       .skipped = r.t.skipped };
-    t.node = into_arena(&r.t.arena, r.t.node, r.t.nodes, sizeof *t.node);
-    t.windows = r.t.windows;
-    t.window = into_arena(&r.t.arena, r.t.window, r.t.windows, sizeof *t.window);
-    t.tenant = into_arena(&r.t.arena, r.t.tenant, r.t.tenants, sizeof *t.tenant);
-    t.job = into_arena(&r.t.arena, r.t.job, r.t.jobs, sizeof *t.job);
-    t.arena = r.t.arena;
-    r.t.arena = (struct arena){ 0 };
-    if (trace_finish(&t, e) < 0) {
-        arena_free(&t.arena);
-        return err_wrap(e, "%s", file);
-    }
-    *out = t;
-    return 0;
-}
-
-int trace_read_journal(const char *file, struct trace *out, struct err *e)
-{
-    AUTO(buf_free) struct buf text = BUF(JOURNAL_BYTES_MAX);
-    if (file_read(file, JOURNAL_BYTES_MAX, &text, e) < 0)
-        return -1;
-    return trace_parse_journal(file, buf_str(&text), out, e);
 }

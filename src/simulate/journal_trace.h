@@ -4,10 +4,17 @@
 
 #include "simulate/trace.h"
 
-/* Jobs with the time they ran; those that never ran are counted as skipped. */
-int trace_read_journal(const char *file, struct trace *out, struct err *e) MUST_USE;
-int trace_parse_journal(const char *file, struct str text, struct trace *out, struct err *e)
-    MUST_USE;
+/* What happened before and after is left out; zeros: nothing is.  What was there when it begins is
+ * there at its beginning. */
+struct journal_span {
+    int64_t from_ms, to_ms;
+};
+
+/* Jobs with the time they ran; those that never ran are counted as skipped, and are steps. */
+int trace_read_journal(const char *file, const struct journal_span *span, struct trace *out,
+                       struct err *e) MUST_USE;
+int trace_parse_journal(const char *file, struct str text, const struct journal_span *span,
+                        struct trace *out, struct err *e) MUST_USE;
 
 struct journal_check {
     uint64_t events, passes, decisions;

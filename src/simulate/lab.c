@@ -11,7 +11,7 @@
 #define GIB 1024u
 #define JOBS_PER_DAY_MAX 2000u
 #define SWEEP_JOBS 20u
-#define MONDAY_MS (4 * DAY_S * INT64_C(1000)) /* 1970-01-05 */
+#define MONDAY_MS (4 * DAY_S * INT64_C(1000)) /* 1970-01-05: where a calendar's week begins */
 /* When nobody sits at the desks. */
 #define LENT "Mon-Thu 20:00-08:00; Fri 20:00-24:00; Sat-Sun 00:00-24:00; Mon 00:00-08:00"
 
@@ -183,7 +183,6 @@ static void make_nodes(struct making *m)
     m->t.windows = 1;
     m->t.window = arena_array(a, struct trace_window, 1);
     m->t.window[0] = (struct trace_window){ "desks", LENT };
-    m->t.epoch_ms = MONDAY_MS;
 }
 
 static void make_people(struct making *m)
@@ -355,8 +354,10 @@ static int number_jobs(struct making *m, struct err *e)
 {
     if (trace_finish(&m->t, e) < 0)
         return -1;
-    for (uint32_t i = 0; i < m->t.jobs; i++)
+    for (uint32_t i = 0; i < m->t.jobs; i++) {
         m->t.job[i].id = i + 1;
+        m->t.job[i].submit_ms += m->lend ? MONDAY_MS : 0;
+    }
     return 0;
 }
 

@@ -43,6 +43,10 @@ static int print_command_help(const struct command *c, struct err *e)
     AUTO(buf_free) struct buf b = BUF(1u << 16);
     buf_printf(&b, "nightshift-sim %s: %s\n\n", c->name, c->help);
     opts_help(c->opts, c->opts_n, &b);
+    if (c->more) {
+        buf_addc(&b, '\n');
+        c->more(&b);
+    }
     return command_print(&b, e);
 }
 

@@ -41,4 +41,7 @@ struct calendar window_calendar(const struct trace *t, uint32_t window);
 void measure_fairness(const struct trace *t, const struct outcome *o, struct entitle *en,
                       struct report *out);
 
+/* measure_eta.c: p50_cover, p90_cover, interval_width_ratio; nothing where nothing was forecast. */
+void measure_eta(const struct trace *t, const struct outcome *o, struct report *r);
+
 #endif

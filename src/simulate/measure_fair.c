@@ -39,7 +39,7 @@ static struct hours fill_hours(const struct trace *t, const struct outcome *o, i
     h.asked = xcalloc(cells, sizeof *h.asked);
     h.held = xcalloc(cells, sizeof *h.held);
     for (uint32_t i = 0; i < t->jobs; i++)
-        series_add(&h.x, h.asked + (size_t)t->job[i].tenant * h.x.points, t->job[i].submit_ms,
+        series_add(&h.x, h.asked + (size_t)t->job[i].tenant * h.x.points, o->came_ms[i],
                    o->end_ms[i], job_gpus(t, o, i));
     for (size_t k = 0; k < o->stints; k++) {
         const struct stint *s = &o->stint[k];
@@ -109,7 +109,7 @@ static void measure_jobs(const struct trace *t, const struct outcome *o, struct 
         r->freezes_max = MAX(r->freezes_max, o->freezes[i]);
         if (o->end_ms[i] == NEVER)
             continue;
-        double jct_ms = (double)(o->end_ms[i] - t->job[i].submit_ms);
+        double jct_ms = (double)(o->end_ms[i] - o->came_ms[i]);
         double rho = jct_ms / ((double)t->job[i].duration_ms * crowd);
         r->worst_rho = fmax(r->worst_rho, rho);
         unfair += rho > UNFAIR_RHO;

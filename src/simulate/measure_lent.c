@@ -38,8 +38,7 @@ void measure_lent(const struct trace *t, const struct outcome *o, struct report 
         const struct lease *l = &o->lease[i];
         int64_t until_ms = MIN(l->to_ms, to_ms);
         gpu_ms += until_ms > l->from_ms ? l->gpus * (double)(until_ms - l->from_ms) : 0;
-        outside_ms += l->gpus * (double)closed_ms(&c[l->window], l->from_ms + t->epoch_ms,
-                                                  l->to_ms + t->epoch_ms);
+        outside_ms += l->gpus * (double)closed_ms(&c[l->window], l->from_ms, l->to_ms);
     }
     r->harvest = gpu_ms / 3.6e6;
     r->outside_window_s = outside_ms / 1e3;

@@ -251,6 +251,14 @@ const specs = {
             of("held", t.held, `var(--t${box.dataset.slot})`),
             of("entitled", t.entitled, "var(--ink)", { line: true })] };
     },
+    "tenant-both": (box) => {
+        const slot = box.dataset.slot, [was, is] = data.policies;
+        const own = (name, p, more) =>
+            ({ name, points: p.held[slot], begin: p.begin, step: p.step, ...more });
+        return { top: Math.max(1, ...data.policies.map((p) => peak(...p.held))) * 1.05, series: [
+            own("after", is, { colour: `var(--t${slot})` }),
+            own("before", was, { colour: "var(--ink)", line: true })] };
+    },
     "policies-use": () => ({ top: data.gpus * 1.18, cap: data.gpus, series: lines("used") }),
     "policies-queue": () => ({ top: peak(...data.policies.map((p) => p.waiting)) * 1.05,
         series: lines("waiting") }),

@@ -26,10 +26,15 @@ struct outcome outcome_new(struct trace *t)
 {
     struct outcome o = { .start_ms = arena_array(&t->arena, int64_t, t->jobs + 1),
                          .end_ms = arena_array(&t->arena, int64_t, t->jobs + 1),
+                         .came_ms = arena_array(&t->arena, int64_t, t->jobs + 1),
                          .gpus = arena_array(&t->arena, double, t->jobs + 1),
                          .freezes = arena_array(&t->arena, uint32_t, t->jobs + 1) };
-    for (uint32_t i = 0; i < t->jobs; i++)
-        o.start_ms[i] = o.end_ms[i] = NEVER;
+    o.stated_ms = arena_array(&t->arena, int64_t, t->jobs + 1);
+    o.eta = arena_array(&t->arena, struct eta, t->jobs + 1);
+    for (uint32_t i = 0; i < t->jobs; i++) {
+        o.start_ms[i] = o.end_ms[i] = o.stated_ms[i] = NEVER;
+        o.came_ms[i] = t->job[i].submit_ms;
+    }
     return o;
 }
 

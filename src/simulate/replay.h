@@ -6,6 +6,7 @@
 #ifndef NS_SIMULATE_REPLAY_H
 #define NS_SIMULATE_REPLAY_H
 
+#include "core/core.h"
 #include "simulate/report.h"
 #include "simulate/trace.h"
 
@@ -28,8 +29,11 @@ struct lease {
 #define NEVER INT64_MAX
 struct outcome {
     int64_t *start_ms, *end_ms;
-    double *gpus; /* held while it ran; 0 until it starts */
+    int64_t *came_ms; /* when nothing kept it any more: its submit_ms, unless it waits for others */
+    double *gpus;     /* held while it ran; 0 until it starts */
     uint32_t *freezes;
+    int64_t *stated_ms;  /* when a start was forecast; NEVER: it was not */
+    struct eta *eta;     /* as it was forecast */
     struct stint *stint; /* in the order in which they ended */
     size_t stints, stint_cap;
     struct lease *lease; /* in the same order */

@@ -32,7 +32,7 @@ static struct axis make_axis(const struct trace *t, const struct outcome *o)
     int64_t end_ms = INT64_MIN;
     if (t->jobs == 0)
         return x;
-    x.begin_ms = t->job[0].submit_ms;
+    x.begin_ms = MAX(t->job[0].submit_ms, t->from_ms ? t->from_ms : INT64_MIN);
     if (t->simulated)
         x.begin_ms = MIN(x.begin_ms, INT64_C(0)); /* a generated week begins on its Monday */
     for (uint32_t i = 0; i < t->jobs; i++)
@@ -79,7 +79,7 @@ static double quantile(const double *sorted, uint64_t n, unsigned percent)
 static double queue_s(const struct trace *t, const struct outcome *o, uint32_t i)
 {
     const struct trace_job *j = &t->job[i];
-    return (double)(o->end_ms[i] - j->submit_ms - j->duration_ms) / 1e3;
+    return (double)(o->end_ms[i] - o->came_ms[i] - j->duration_ms) / 1e3;
 }
 
 static void measure_waits(struct trace *t, const struct outcome *o, struct report *r)
@@ -93,9 +93,9 @@ static void measure_waits(struct trace *t, const struct outcome *o, struct repor
             continue;
         }
         queue[n] = queue_s(t, o, i);
-        at_once += o->start_ms[i] <= t->job[i].submit_ms;
+        at_once += o->start_ms[i] <= o->came_ms[i];
         r->avg_queue_s += queue[n];
-        r->avg_jct_s += (double)(o->end_ms[i] - t->job[i].submit_ms) / 1e3;
+        r->avg_jct_s += (double)(o->end_ms[i] - o->came_ms[i]) / 1e3;
         n++;
     }
     qsort(queue, n, sizeof *queue, by_value);
@@ -114,16 +114,19 @@ static void measure_tenant(struct trace *t, const struct outcome *o, uint32_t te
     uint64_t n = 0;
     for (uint32_t i = 0; i < t->jobs; i++) {
         const struct trace_job *j = &t->job[i];
+        if (j->tenant == tenant)
+            out->freezes += o->freezes[i];
         if (j->tenant != tenant || o->end_ms[i] == NEVER)
             continue;
         queue[n] = queue_s(t, o, i);
         out->avg_queue_s += queue[n++];
-        out->avg_jct_s += (double)(o->end_ms[i] - j->submit_ms) / 1e3;
+        out->avg_jct_s += (double)(o->end_ms[i] - o->came_ms[i]) / 1e3;
     }
     qsort(queue, n, sizeof *queue, by_value);
     out->jobs = n;
     out->avg_queue_s /= n ? (double)n : 1;
     out->avg_jct_s /= n ? (double)n : 1;
+    out->p90_queue_s = quantile(queue, n, 90);
     out->p99_queue_s = quantile(queue, n, 99);
 }
 
@@ -133,9 +136,9 @@ static void measure_series(struct trace *t, const struct outcome *o, const struc
     for (uint32_t i = 0; i < t->jobs; i++) {
         const struct trace_job *j = &t->job[i];
         double gpus = job_gpus(t, o, i);
-        series_add(x, r->waiting, j->submit_ms, o->start_ms[i], 1);
-        series_add(x, r->demand, j->submit_ms, o->end_ms[i], gpus);
-        series_add(x, demand[j->tenant], j->submit_ms, o->end_ms[i], gpus);
+        series_add(x, r->waiting, o->came_ms[i], o->start_ms[i], 1);
+        series_add(x, r->demand, o->came_ms[i], o->end_ms[i], gpus);
+        series_add(x, demand[j->tenant], o->came_ms[i], o->end_ms[i], gpus);
     }
     for (size_t k = 0; k < o->stints; k++) {
         const struct stint *s = &o->stint[k];
@@ -202,6 +205,7 @@ void replay_measure(struct trace *t, const struct outcome *o, struct report *out
     entitle_series(en, &x, demand, &r);
     measure_fairness(t, o, en, &r);
     measure_lent(t, o, &r);
+    measure_eta(t, o, &r);
     leave_out_groups(t, &r);
     for (uint32_t p = 0; p < x.points && r.gpus > 0; p++)
         r.utilisation += (double)r.used[p] / r.gpus / x.points;

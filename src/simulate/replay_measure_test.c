@@ -45,6 +45,7 @@ static struct measured measure(const struct trace_tenant *tenant, uint32_t tenan
                                 .tenant = row[i].tenant,
                                 .gpus = row[i].gpus,
                                 .request = { .replicas = 1, .gpus = (uint16_t)row[i].gpus } };
+        o.came_ms[i] = t->job[i].submit_ms;
         bool ran = row[i].start_s >= 0;
         o.start_ms[i] = ran ? row[i].start_s * INT64_C(1000) : NEVER;
         o.end_ms[i] = ran ? row[i].end_s * INT64_C(1000) : NEVER;

@@ -1,269 +1,347 @@
 /* A replay under the product's own core: the events it would get, the plans it makes. */
 #include <stdio.h>
 
-#include "base/heap.h"
-#include "core/core.h"
-#include "core/policy.h"
-#include "journal/journal.h"
-#include "simulate/replay.h"
+#include "simulate/own.h"
 #include "sys/progress.h"
 
+/* A daemon gathers what happens while a commit is on its way to the disk: a pass of the journal so
+ * soon after something is the pass for it. */
+#define PASS_NEAR_MS 50
 #define IDLE_MAX_MS (30 * 86400 * INT64_C(1000))
-
-struct own {
-    struct core *core;
-    struct arena arena;
-    struct heap ends; /* jobs of the part that run, by end */
-    uint32_t *pos;
-    int64_t *left_ms, *since_ms; /* of work and of what freezing cost; begin of the last stint */
-    double *lent;                /* of each job, its GPUs in each window of the trace */
-    const struct part *p;
-    struct outcome *out;
-    const struct replay_options *options;
-    struct buf *journal;
-    struct replay_meter *meter;
-    int64_t idle_ms; /* since when nothing runs and nothing comes */
-};
 
 static void own_free(struct own *o)
 {
     core_free(o->core);
     arena_free(&o->arena);
-    heap_free(&o->ends);
+    heap_free(&o->due);
     free(o->pos);
-    free(o->left_ms);
-    free(o->since_ms);
+    free(o->life);
     free(o->lent);
+    free(o->of_number);
+    free(o->node_at);
+    told_free(&o->told);
 }
 
-static bool ends_before(const void *ctx, uint32_t a, uint32_t b)
+static bool mark_before(const struct trace_mark *x, const struct trace_mark *y)
+{
+    return x->t_ms != y->t_ms ? x->t_ms < y->t_ms : x->order < y->order;
+}
+
+static bool due_before(const void *ctx, uint32_t a, uint32_t b)
 {
     const struct own *o = ctx;
-    int64_t x = o->out->end_ms[o->p->job[a]], y = o->out->end_ms[o->p->job[b]];
-    return x != y ? x < y : a < b;
+    const struct trace_mark *x = &o->life[a].due, *y = &o->life[b].due;
+    return mark_before(x, y) || (!mark_before(y, x) && a < b);
 }
 
-/* The core's clock is the one that people see: calendars are about that. */
-static int64_t clock_ms(const struct own *o, int64_t now_ms)
+int own_tell(struct own *o, const struct event *ev, struct err *e)
 {
-    return now_ms + o->p->t->epoch_ms;
-}
-
-static int tell(struct own *o, const struct event *what, struct err *e)
-{
-    struct event ev = *what;
-    ev.t_ms = clock_ms(o, ev.t_ms);
-    if (core_apply(o->core, &ev, e) < 0)
+    if (core_apply(o->core, ev, e) < 0)
         return -1;
     if (o->journal)
-        journal_write(&ev, o->journal);
+        journal_write(ev, o->journal);
     return 0;
 }
 
-static int tell_policy(struct own *o, struct err *e)
+int own_job_event(struct own *o, uint32_t i, enum job_event what, struct err *e)
 {
-    struct event ev = { .kind = EVENT_POLICY, .policy = policy_default() };
-    ev.t_ms = o->p->jobs ? o->p->t->job[o->p->job[0]].submit_ms : 0;
-    for (size_t i = 0; policy_key(i); i++) {
-        char name[64];
-        snprintf(name, sizeof name, "NS_%s", policy_key(i)->name);
-        if (getenv(name))
-            *policy_value(&ev.policy, policy_key(i)) = atoll(getenv(name));
-    }
-    return tell(o, &ev, e);
+    struct event ev = { .t_ms = o->now_ms, .kind = EVENT_JOB };
+    ev.job = (struct event_job){ { o->life[i].number }, what };
+    return own_tell(o, &ev, e);
 }
 
-static int build(struct own *o, struct err *e)
+static const struct trace_seen *seen_of(const struct own *o, uint32_t i)
 {
-    const struct trace *t = o->p->t;
-    int64_t begin_ms = o->p->jobs ? t->job[o->p->job[0]].submit_ms : 0;
-    for (uint32_t i = 0; i < t->tenants; i++) {
-        const struct trace_tenant *tt = &t->tenant[i];
-        struct event ev = { .t_ms = begin_ms, .kind = EVENT_TENANT };
-        ev.tenant = (struct event_tenant){
-            .name = str_of(tt->name),
-            .parent = str_of(tt->parent),
-            .weight_milli = tt->weight_milli,
-            .guarantee_milli = tt->guarantee_milli,
-            .limit = tt->limit,
-            .user_limit = AMOUNTS_NO_LIMIT,
-        };
-        if (tell(o, &ev, e) < 0)
-            return -1;
-    }
-    for (uint32_t i = 0; i < t->windows; i++) {
-        struct event ev = { .t_ms = begin_ms, .kind = EVENT_POOL };
-        ev.pool = (struct event_pool){ str_of(t->window[i].pool), str_of(t->window[i].calendar) };
-        if (tell(o, &ev, e) < 0)
-            return -1;
-    }
-    for (uint32_t i = 0; i < o->p->nodes; i++) {
-        struct event ev = { .t_ms = begin_ms, .kind = EVENT_NODE };
-        ev.node = t->node[o->p->node[i]];
-        if (tell(o, &ev, e) < 0)
-            return -1;
-    }
-    return 0;
+    const struct trace_job *j = own_job(o, i);
+    return j ? j->seen : NULL;
 }
 
-/* The core's own number of a job means nothing to the reader of a trace. */
-static void forget_number(uint64_t id, struct err *e)
+/* What comes when it came in the journal also has its place among that millisecond's lines. */
+static uint64_t known_order(const struct trace_seen *s, enum phase phase, int64_t due_ms)
 {
-    char number[32];
-    size_t n = (size_t)snprintf(number, sizeof number, "job %llu: ", (unsigned long long)id);
-    if (strncmp(e->msg, number, n) == 0)
-        memmove(e->msg, e->msg + n, strlen(e->msg + n) + 1);
-}
-
-/* Job i of the part is number i + 1 of the core: ids have to grow with time. */
-static int submit(struct own *o, uint32_t i, struct err *e)
-{
-    const struct trace_job *j = &o->p->t->job[o->p->job[i]];
-    struct event ev = { .t_ms = j->submit_ms, .kind = EVENT_SUBMIT };
-    ev.submit = (struct event_submit){
-        .id = { i + 1 },
-        .tenant = str_of(o->p->t->tenant[j->tenant].name),
-        .user = str_of(j->user),
-        .models = str_of(j->models),
-        .request = j->request,
-        .priority = j->priority,
-        .thaw_cost_ms = j->thaw_cost_ms < 0 ? 0 : (uint32_t)replay_freeze_ms(o->options, j),
-        .restarts = j->restarts,
-        .limit_ms = j->limit_ms,
-    };
-    if (tell(o, &ev, e) == 0)
+    if (!s)
         return 0;
-    forget_number(i + 1, e);
-    return err_wrap(e, "%s, job %llu of the trace", o->p->t->name, (unsigned long long)j->id);
+    enum job_event what = phase == BEGINS           ? JOB_EV_STARTED
+                        : phase == FREEZES          ? JOB_EV_FROZE
+                        : phase == RUNS && s->stops ? s->stop
+                                                    : s->end;
+    for (const struct trace_heard *h = s->heard; h; h = h->next)
+        if (h->what == what && h->at.t_ms == due_ms)
+            return h->at.order;
+    return 0;
 }
 
-static int job_event(struct own *o, uint32_t i, enum job_event what, int64_t now_ms, struct err *e)
+/* How long the engine took for the nth time; for more times than it is known for, as for the last. */
+static int64_t took_ms(const struct trace_seen *s, enum job_event what, uint32_t nth)
 {
-    struct event ev = { .t_ms = now_ms, .kind = EVENT_JOB };
-    ev.job = (struct event_job){ { i + 1 }, what };
-    return tell(o, &ev, e);
+    int64_t took = 0;
+    for (const struct trace_heard *h = s ? s->heard : NULL; h; h = h->next) {
+        if (h->what != what)
+            continue;
+        took = h->took_ms;
+        if (nth-- == 0)
+            break;
+    }
+    return took;
 }
 
-static void write_plan(struct own *o, const struct plan *plan, int64_t now_ms)
+void own_set_due(struct own *o, uint32_t i, enum phase phase, int64_t due_ms)
 {
-    now_ms = clock_ms(o, now_ms);
-    journal_write(&(struct event){ .t_ms = now_ms, .kind = EVENT_PASS }, o->journal);
+    heap_remove(&o->due, i);
+    o->life[i].phase = phase;
+    o->life[i].due = (struct trace_mark){ due_ms, known_order(seen_of(o, i), phase, due_ms) };
+    if (due_ms != NEVER)
+        heap_push(&o->due, i);
+}
+
+static double *lent_of(const struct own *o, uint32_t i)
+{
+    return o->lent + (size_t)i * o->p->t->windows;
+}
+
+static void note_lent(struct own *o, uint32_t i, const struct stay *stay)
+{
+    const struct trace *t = o->p->t;
+    for (uint32_t w = 0; w < t->windows; w++)
+        lent_of(o, i)[w] = 0;
+    for (uint32_t k = 0; k < stay->n && t->windows; k++) {
+        uint32_t w = trace_window_of(t, o->p->node[stay->slots[k].node]);
+        if (w != NONE)
+            lent_of(o, i)[w] += slots_gpus(&stay->slots[k], 1);
+    }
+}
+
+/* It gives back what it held since it last began. */
+void own_release(struct own *o, uint32_t i)
+{
+    if (!own_job(o, i))
+        return;
+    outcome_hold(o->p->t, o->out, o->p->job[i], o->life[i].since_ms, o->now_ms);
+    for (uint32_t w = 0; w < o->p->t->windows; w++) {
+        const struct lease l = { w, lent_of(o, i)[w], o->life[i].since_ms, o->now_ms };
+        if (l.gpus > 0)
+            outcome_lend(o->p->t, o->out, &l);
+    }
+}
+
+/* ---- the life of a job that was placed ---- */
+
+static int started(struct own *o, uint32_t i, struct err *e)
+{
+    struct life *l = &o->life[i];
+    const struct trace_seen *s = seen_of(o, i);
+    bool endless = !own_job(o, i) || (s && s->endless); /* nobody knows for how long it would run */
+    l->end_ms = endless ? NEVER : o->now_ms + l->left_ms;
+    own_set_due(o, i, RUNS, endless ? NEVER : l->end_ms - (s ? s->stop_ms : 0));
+    return own_job_event(o, i, JOB_EV_STARTED, e);
+}
+
+int own_begin(struct own *o, uint32_t i, const struct stay *stay, struct err *e)
+{
+    struct life *l = &o->life[i];
+    const struct trace_seen *s = seen_of(o, i);
+    struct job_view v;
+    if (own_job(o, i) && o->out->start_ms[o->p->job[i]] == NEVER) {
+        uint32_t job = o->p->job[i];
+        o->out->start_ms[job] = o->now_ms;
+        o->out->gpus[job] = slots_gpus(stay->slots, stay->n);
+        l->left_ms = o->p->t->job[job].duration_ms;
+        bool known = core_job(o->core, (job_id){ l->number }, &v);
+        if (s && known)
+            o->out->came_ms[job] = v.since_ms;
+        if (known && v.is_stated) {
+            o->out->stated_ms[job] = v.stated_ms;
+            o->out->eta[job] = v.eta;
+        }
+    }
+    note_lent(o, i, stay);
+    l->since_ms = o->now_ms;
+    int64_t takes_ms = took_ms(s, JOB_EV_STARTED, l->starts++);
+    if (takes_ms == 0)
+        return started(o, i, e);
+    own_set_due(o, i, BEGINS, o->now_ms + takes_ms);
+    return 0;
+}
+
+static int froze(struct own *o, uint32_t i, struct err *e)
+{
+    if (own_job(o, i))
+        o->out->freezes[o->p->job[i]]++;
+    own_release(o, i);
+    own_set_due(o, i, WAITS, NEVER);
+    return own_job_event(o, i, JOB_EV_FROZE, e);
+}
+
+/* What freezing costs is added to what is left. */
+int own_freeze(struct own *o, uint32_t i, struct err *e)
+{
+    struct life *l = &o->life[i];
+    const struct trace_job *j = own_job(o, i);
+    if (j && l->end_ms != NEVER)
+        l->left_ms = (j->restarts ? j->duration_ms : l->end_ms - o->now_ms) +
+                     replay_freeze_ms(o->options, j);
+    int64_t takes_ms = took_ms(seen_of(o, i), JOB_EV_FROZE, l->freezes++);
+    if (takes_ms == 0)
+        return froze(o, i, e);
+    own_set_due(o, i, FREEZES, o->now_ms + takes_ms);
+    return 0;
+}
+
+static int ended(struct own *o, uint32_t i, struct err *e)
+{
+    const struct trace_seen *s = seen_of(o, i);
+    own_set_due(o, i, OVER, NEVER);
+    own_release(o, i);
+    o->out->end_ms[o->p->job[i]] = o->now_ms;
+    progress_set(o->meter->bar, ++o->meter->done);
+    return own_job_event(o, i, s ? s->end : JOB_EV_EXITED_OK, e);
+}
+
+static int ran(struct own *o, uint32_t i, struct err *e)
+{
+    const struct trace_seen *s = seen_of(o, i);
+    if (!s || !s->stops)
+        return ended(o, i, e);
+    if (own_job_event(o, i, s->stop, e) < 0)
+        return -1;
+    if (s->stop_ms == 0)
+        return ended(o, i, e);
+    own_set_due(o, i, STOPS, o->now_ms + s->stop_ms);
+    return 0;
+}
+
+static int go_on(struct own *o, uint32_t i, struct err *e)
+{
+    static int (*const next[])(struct own *, uint32_t, struct err *) = {
+        [BEGINS] = started, [RUNS] = ran, [STOPS] = ended, [FREEZES] = froze
+    };
+    return next[o->life[i].phase](o, i, e);
+}
+
+/* ---- passes ---- */
+
+static const struct trace_mark never = { NEVER, 0 };
+
+/* The journal's next pass. */
+static const struct trace_mark *known_pass(const struct own *o)
+{
+    const struct trace *t = o->p->t;
+    return o->next_pass < t->passes ? &t->pass[o->next_pass] : &never;
+}
+
+static void write_plan(struct own *o, const struct plan *plan)
+{
+    journal_write(&(struct event){ .t_ms = o->now_ms, .kind = EVENT_PASS }, o->journal);
     for (size_t k = 0; k < plan->n; k++) {
-        struct event ev = action_event(&plan->action[k], now_ms);
+        struct event ev = action_event(&plan->action[k], o->now_ms);
         journal_write(&ev, o->journal);
     }
 }
 
-static void note_lent(struct own *o, uint32_t i, const struct action *a)
+static int act(struct own *o, const struct action *a, struct err *e)
 {
-    const struct trace *t = o->p->t;
-    double *lent = o->lent + (size_t)i * t->windows;
-    for (uint32_t w = 0; w < t->windows; w++)
-        lent[w] = 0;
-    for (uint32_t k = 0; k < a->n && t->windows; k++) {
-        uint32_t w = trace_window_of(t, o->p->node[a->slots[k].node]);
-        if (w != NONE)
-            lent[w] += slots_gpus(&a->slots[k], 1);
-    }
+    uint32_t i = o->of_number[a->job.v];
+    const struct stay stay = { a->slots, a->n };
+    if (a->kind == ACT_START || a->kind == ACT_THAW)
+        return own_begin(o, i, &stay, e);
+    return a->kind == ACT_TAKE ? own_freeze(o, i, e) : 0;
 }
 
-static void end_stint(struct own *o, uint32_t i, int64_t now_ms)
+/* Passes until nothing more is frozen at once: what that made free is given out at the same
+ * instant. */
+static int pass(struct own *o, struct err *e)
 {
-    struct trace *t = o->p->t;
-    outcome_hold(t, o->out, o->p->job[i], o->since_ms[i], now_ms);
-    for (uint32_t w = 0; w < t->windows; w++) {
-        const struct lease l = { w, o->lent[(size_t)i * t->windows + w], o->since_ms[i], now_ms };
-        if (l.gpus > 0)
-            outcome_lend(t, o->out, &l);
-    }
-}
-
-static int begin_stint(struct own *o, uint32_t i, const struct action *a, int64_t now_ms,
-                       struct err *e)
-{
-    uint32_t job = o->p->job[i];
-    if (o->out->start_ms[job] == NEVER) {
-        o->out->start_ms[job] = now_ms;
-        o->left_ms[i] = o->p->t->job[job].duration_ms;
-        o->out->gpus[job] = slots_gpus(a->slots, a->n);
-    }
-    note_lent(o, i, a);
-    o->since_ms[i] = now_ms;
-    o->out->end_ms[job] = now_ms + o->left_ms[i];
-    heap_push(&o->ends, i);
-    return job_event(o, i, JOB_EV_STARTED, now_ms, e);
-}
-
-/* Freezing takes no time here; what it costs is added to what is left. */
-static int freeze(struct own *o, uint32_t i, int64_t now_ms, struct err *e)
-{
-    uint32_t job = o->p->job[i];
-    heap_remove(&o->ends, i);
-    o->left_ms[i] = o->out->end_ms[job] - now_ms + replay_freeze_ms(o->options, &o->p->t->job[job]);
-    o->out->end_ms[job] = NEVER;
-    o->out->freezes[job]++;
-    end_stint(o, i, now_ms);
-    return job_event(o, i, JOB_EV_FROZE, now_ms, e);
-}
-
-/* Passes until nothing more is frozen: what that made free is given out at the same instant. */
-static int pass(struct own *o, int64_t now_ms, struct err *e)
-{
+    o->wanted = false;
     for (bool again = true; again;) {
         struct plan plan;
         again = false;
         arena_reset(&o->arena);
-        core_pass(o->core, clock_ms(o, now_ms), &o->arena, &plan);
+        core_pass(o->core, o->now_ms, &o->arena, &plan);
         if (o->journal)
-            write_plan(o, &plan, now_ms);
+            write_plan(o, &plan);
         for (size_t k = 0; k < plan.n; k++) {
             const struct action *a = &plan.action[k];
-            uint32_t i = (uint32_t)a->job.v - 1;
-            if ((a->kind == ACT_START || a->kind == ACT_THAW) &&
-                begin_stint(o, i, a, now_ms, e) < 0)
+            if (act(o, a, e) < 0)
                 return -1;
-            if (a->kind == ACT_TAKE && freeze(o, i, now_ms, e) < 0)
-                return -1;
-            again = again || a->kind == ACT_TAKE;
+            again =
+                again || (a->kind == ACT_TAKE && o->life[o->of_number[a->job.v]].phase == WAITS);
         }
+        again = again && known_pass(o)->t_ms != o->now_ms; /* that one is for it */
     }
     return 0;
 }
 
-/* Everything that happens at one instant: ends, then submits, then the pass. */
-static int step(struct own *o, int64_t now_ms, uint32_t *next, struct err *e)
+/* ---- what happens, in order ---- */
+
+static const struct trace_mark *next_telling(const struct own *o)
 {
-    while (o->ends.n && o->out->end_ms[o->p->job[heap_top(&o->ends)]] <= now_ms) {
-        uint32_t i = heap_pop(&o->ends);
-        if (job_event(o, i, JOB_EV_EXITED_OK, now_ms, e) < 0)
-            return -1;
-        end_stint(o, i, now_ms);
-        progress_set(o->meter->bar, ++o->meter->done);
-    }
-    for (; *next < o->p->jobs && o->p->t->job[o->p->job[*next]].submit_ms <= now_ms; ++*next)
-        if (submit(o, *next, e) < 0)
-            return -1;
-    return pass(o, now_ms, e);
+    return o->told.next < o->told.n ? &o->told.at[o->told.next].at : &never;
 }
 
-/* When something happens next: an end, a submit, or what the core waits for.  INT64_MAX: never, or
- * nothing but that for so long that what waits will never start. */
-static int64_t next_ms(struct own *o, uint32_t next)
+static const struct trace_mark *next_due(const struct own *o)
 {
-    const struct part *p = o->p;
-    int64_t now_ms = INT64_MAX;
-    if (o->ends.n)
-        now_ms = o->out->end_ms[p->job[heap_top(&o->ends)]];
-    if (next < p->jobs)
-        now_ms = MIN(now_ms, p->t->job[p->job[next]].submit_ms);
-    bool idle = now_ms == INT64_MAX;
+    return o->due.n ? &o->life[heap_top(&o->due)].due : &never;
+}
+
+/* One thing that happens now; 0: nothing does any more. */
+static int happen(struct own *o, struct err *e)
+{
+    const struct trace_mark *due = next_due(o), *telling = next_telling(o), *known = known_pass(o);
+    const struct trace_mark *first = mark_before(telling, due) ? telling : due;
+    first = mark_before(known, first) ? known : first;
+    if (first->t_ms > o->now_ms)
+        return 0;
+    if (first == known) {
+        o->next_pass++;
+        return pass(o, e) < 0 ? -1 : 1;
+    }
+    const struct telling *at = &o->told.at[o->told.next];
+    bool nothing = first == telling && at->is_step && o->told.step[at->index].kind == STEP_CUT;
+    o->wanted = o->wanted || !nothing;
+    int rc = first == due ? go_on(o, heap_pop(&o->due), e) : own_telling(o, at, e);
+    o->told.next += first == telling;
+    return rc < 0 ? -1 : 1;
+}
+
+/* A journal begins with what makes its state, and decides with its first pass. */
+static bool may_pass(const struct own *o)
+{
+    const struct trace *t = o->p->t;
+    return t->steps == 0 || o->next_pass > 0 || (t->passes == 0 && o->told.next == o->told.n);
+}
+
+static int step(struct own *o, struct err *e)
+{
+    int rc;
+    while ((rc = happen(o, e)) > 0)
+        ;
+    bool soon = known_pass(o)->t_ms != NEVER && known_pass(o)->t_ms - o->now_ms <= PASS_NEAR_MS;
+    return rc < 0 ? -1 : o->wanted && !soon && may_pass(o) ? pass(o, e) : 0;
+}
+
+/* When the core asks for a pass itself.  NEVER: it does not, or has asked for nothing else for so
+ * long that what waits will never start. */
+static int64_t next_wish_ms(struct own *o, bool idle)
+{
     int64_t wake_ms = core_wake_ms(o->core);
-    if (wake_ms == INT64_MAX || (idle && core_totals(o->core).waiting == 0))
-        return now_ms;
-    wake_ms -= p->t->epoch_ms;
+    bool known = o->p->t->passes && !o->p->t->changed; /* the journal has those passes */
+    if (known || wake_ms == INT64_MAX || (idle && core_totals(o->core).waiting == 0))
+        return NEVER;
     if (!idle)
         o->idle_ms = wake_ms;
-    return idle && wake_ms - o->idle_ms > IDLE_MAX_MS ? INT64_MAX : MIN(now_ms, wake_ms);
+    return idle && wake_ms - o->idle_ms > IDLE_MAX_MS ? NEVER : wake_ms;
+}
+
+static int64_t next_ms(struct own *o)
+{
+    int64_t at_ms = MIN(next_due(o)->t_ms, next_telling(o)->t_ms);
+    int64_t wish_ms = next_wish_ms(o, at_ms == NEVER);
+    if (o->wanted || at_ms != NEVER)
+        at_ms = MIN(at_ms, known_pass(o)->t_ms);
+    if (wish_ms > at_ms || wish_ms == NEVER)
+        return at_ms;
+    o->wanted = true;
+    return wish_ms;
 }
 
 int replay_own(const struct part *p, const struct replay_options *opt, struct outcome *out,
@@ -273,18 +351,17 @@ int replay_own(const struct part *p, const struct replay_options *opt, struct ou
     struct own o = {
         .core = core_new(), .p = p, .out = out, .options = opt, .journal = opt->journal, .meter = m
     };
-    uint32_t next = 0;
-    o.pos = heap_positions(p->jobs);
-    o.left_ms = xcalloc(p->jobs + 1, sizeof *o.left_ms);
-    o.since_ms = xcalloc(p->jobs + 1, sizeof *o.since_ms);
-    o.lent = xcalloc((size_t)p->jobs * p->t->windows + 1, sizeof *o.lent);
-    o.ends = (struct heap){ .pos = o.pos, .before = ends_before, .ctx = &o };
+    told_begin(p, &o.told);
+    uint32_t lives = p->jobs + o.told.ghosts;
+    o.pos = heap_positions(lives);
+    o.life = xcalloc((size_t)lives + 1, sizeof *o.life);
+    o.lent = xcalloc((size_t)lives * p->t->windows + 1, sizeof *o.lent);
+    o.of_number = xcalloc((size_t)lives + 1, sizeof *o.of_number);
+    o.due = (struct heap){ .pos = o.pos, .before = due_before, .ctx = &o };
     if (o.journal)
         journal_write_header(o.journal);
-    if (tell_policy(&o, e) < 0 || build(&o, e) < 0)
-        return -1;
-    for (int64_t now_ms; (now_ms = next_ms(&o, next)) != INT64_MAX;)
-        if (step(&o, now_ms, &next, e) < 0)
+    while ((o.now_ms = next_ms(&o)) != NEVER)
+        if (step(&o, e) < 0)
             return -1;
     return 0;
 }

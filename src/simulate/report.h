@@ -19,7 +19,8 @@ struct report_tenant {
     uint64_t jobs;
     double gpu_hours;      /* got, weighted by nothing */
     double entitled_hours; /* its weighted max-min share, capped by its own demand, over time */
-    double avg_queue_s, p99_queue_s, avg_jct_s;
+    double avg_queue_s, p90_queue_s, p99_queue_s, avg_jct_s;
+    double freezes;      /* of all its jobs */
     double satisfaction; /* part of its entitlement that it had, hour by hour */
     float *held;         /* REPORT_POINTS means of GPUs held */
     float *entitled;     /* the same of what it was entitled to */
@@ -68,5 +69,16 @@ void report_json_series(const struct report *r, struct buf *out);
 
 /* One HTML file that needs nothing else; the last report is the main one. */
 void report_page(const struct report *r, size_t n, struct buf *out);
+
+/* The same jobs in two worlds: as it was, and changed. */
+struct report_whatif {
+    const struct report *world; /* before, after */
+    const char *const *change;  /* as they were written */
+    const char *words;          /* what follows "What if", of all of them */
+    size_t changes;
+};
+void whatif_table(const struct report_whatif *x, struct buf *out);
+void whatif_json(const struct report_whatif *x, struct buf *out);
+void whatif_page(const struct report_whatif *x, struct buf *out);
 
 #endif

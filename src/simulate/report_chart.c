@@ -39,8 +39,8 @@ static uint32_t peak_of(const float *v, uint32_t n)
 
 /* The summary stands under the heading and is also the chart's name for those who cannot see it;
  * where it says little without the chart, both are left out when there is no script. */
-static void put_frame(struct buf *out, const char *kind, const char *heading, struct buf *summary,
-                      bool worth_alone)
+void page_frame(struct buf *out, const char *kind, const char *heading, struct buf *summary,
+                bool worth_alone)
 {
     const char *text = buf_str(summary).p;
     buf_printf(out,
@@ -66,7 +66,7 @@ static void put_use(const struct report *r, struct buf *summary, struct buf *out
                text_count(point(r->demand, peak), b));
     if (report_has_weekdays(r))
         buf_addz(summary, " Nights (20:00 to 8:00) and weekends are shaded.");
-    put_frame(out, "use", "GPUs in use", summary, true);
+    page_frame(out, "use", "GPUs in use", summary, true);
 }
 
 static void put_queue(const struct report *r, struct buf *summary, struct buf *out)
@@ -79,7 +79,7 @@ static void put_queue(const struct report *r, struct buf *summary, struct buf *o
                text_count(round(point(r->waiting, peak)), b),
                text_moment(r, r->begin_ms + peak * r->step_ms, c));
     buf_printf(summary, "For %s of the time nobody did.", text_percent(empty, a));
-    put_frame(out, "queue", "Jobs waiting", summary, true);
+    page_frame(out, "queue", "Jobs waiting", summary, true);
 }
 
 static void put_multiple(const struct report *r, uint32_t slot, uint32_t tenant, struct buf *out)
@@ -110,7 +110,7 @@ static void put_shares(const struct report *r, struct buf *summary, struct buf *
     buf_addz(summary, "GPUs held by each tenant, one on top of the other.");
     if (shown.rest)
         buf_printf(summary, " The %u smallest are summed up.", shown.rest);
-    put_frame(out, "share", "Share of each tenant", summary, false);
+    page_frame(out, "share", "Share of each tenant", summary, false);
     buf_addz(out, "<section class=\"drawn\">\n<h2>Held and entitled</h2>\n"
                   "<p>Filled: the GPUs a tenant held. Line: what it was entitled to at that "
                   "moment. Beside the name: what it got of it in all.</p>\n"
@@ -181,9 +181,9 @@ void page_comparison(const struct report *r, size_t n, struct buf *out)
     if (!r[n - 1].points)
         return;
     buf_addz(&summary, "GPUs held, one line a policy.");
-    put_frame(out, "policies-use", "GPUs in use, by policy", &summary, false);
+    page_frame(out, "policies-use", "GPUs in use, by policy", &summary, false);
     buf_addz(&summary, "Jobs in the queue, one line a policy.");
-    put_frame(out, "policies-queue", "Jobs waiting, by policy", &summary, false);
+    page_frame(out, "policies-queue", "Jobs waiting, by policy", &summary, false);
 }
 
 /* ---- the data ---- */
@@ -228,6 +228,18 @@ static void put_tenants(struct json_out *w, const struct report *r)
     json_end(w, ']');
 }
 
+/* Of the tenants that are drawn, in their order. */
+static void put_held(struct json_out *w, const struct report *r, const struct report *last)
+{
+    struct page_tenants shown = page_tenants(last);
+    json_begin(w, "held", '[');
+    for (uint32_t i = 0; i < shown.n; i++) {
+        const struct report_tenant *t = tenant_named(r, last->tenant[shown.shown[i]].name);
+        json_put_points(w, NULL, t ? t->held : NULL, r->points);
+    }
+    json_end(w, ']');
+}
+
 static void put_policies(struct json_out *w, const struct report *r, size_t n)
 {
     json_begin(w, "policies", '[');
@@ -239,6 +251,7 @@ static void put_policies(struct json_out *w, const struct report *r, size_t n)
         json_put_i64(w, "step", r[i].step_ms);
         json_put_points(w, "used", r[i].used, r[i].points);
         json_put_points(w, "waiting", r[i].waiting, r[i].points);
+        put_held(w, &r[i], &r[n - 1]);
         json_end(w, '}');
     }
     json_end(w, ']');

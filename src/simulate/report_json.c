@@ -14,8 +14,10 @@ static void put_tenant(struct json_out *w, const struct report_tenant *t)
     json_put_f64(w, "gpu_hours", t->gpu_hours, 3);
     json_put_f64(w, "entitled_hours", t->entitled_hours, 3);
     json_put_f64(w, "avg_queue_s", t->avg_queue_s, 3);
+    json_put_f64(w, "p90_queue_s", t->p90_queue_s, 3);
     json_put_f64(w, "p99_queue_s", t->p99_queue_s, 3);
     json_put_f64(w, "avg_jct_s", t->avg_jct_s, 3);
+    json_put_f64(w, "freezes", t->freezes, 0);
     json_put_f64(w, "satisfaction", t->satisfaction, 6);
     json_end(w, '}');
 }
@@ -41,31 +43,50 @@ static void put_fairness(struct json_out *w, const struct report *r)
     json_put_f64(w, "outside_window_s", r->outside_window_s, 3);
 }
 
+static void put_report(struct json_out *w, const char *key, const struct report *r)
+{
+    json_begin(w, key, '{');
+    json_put_str(w, "trace", name_of(r->trace));
+    json_put_str(w, "policy", name_of(r->policy));
+    json_put_bool(w, "simulated", r->simulated);
+    json_put_u64(w, "jobs", r->jobs);
+    json_put_u64(w, "unfinished", r->unfinished);
+    json_put_u64(w, "nodes", r->nodes);
+    json_put_f64(w, "gpus", r->gpus, 3);
+    json_put_f64(w, "avg_jct_s", r->avg_jct_s, 3);
+    json_put_f64(w, "avg_queue_s", r->avg_queue_s, 3);
+    json_put_f64(w, "p50_queue_s", r->p50_queue_s, 3);
+    json_put_f64(w, "p90_queue_s", r->p90_queue_s, 3);
+    json_put_f64(w, "p99_queue_s", r->p99_queue_s, 3);
+    json_put_f64(w, "max_queue_s", r->max_queue_s, 3);
+    json_put_f64(w, "utilisation", r->utilisation, 6);
+    json_put_f64(w, "started_at_once", r->started_at_once, 6);
+    put_fairness(w, r);
+    json_put_f64(w, "wall_s", r->wall_s, 3);
+    json_begin(w, "tenants", '[');
+    for (uint32_t i = 0; i < r->tenants; i++)
+        put_tenant(w, &r->tenant[i]);
+    json_end(w, ']');
+    json_end(w, '}');
+}
+
 void report_json(const struct report *r, struct buf *out)
 {
     struct json_out w = { .b = out };
+    put_report(&w, NULL, r);
+    buf_addc(out, '\n');
+}
+
+void whatif_json(const struct report_whatif *x, struct buf *out)
+{
+    struct json_out w = { .b = out };
     json_begin(&w, NULL, '{');
-    json_put_str(&w, "trace", name_of(r->trace));
-    json_put_str(&w, "policy", name_of(r->policy));
-    json_put_bool(&w, "simulated", r->simulated);
-    json_put_u64(&w, "jobs", r->jobs);
-    json_put_u64(&w, "unfinished", r->unfinished);
-    json_put_u64(&w, "nodes", r->nodes);
-    json_put_f64(&w, "gpus", r->gpus, 3);
-    json_put_f64(&w, "avg_jct_s", r->avg_jct_s, 3);
-    json_put_f64(&w, "avg_queue_s", r->avg_queue_s, 3);
-    json_put_f64(&w, "p50_queue_s", r->p50_queue_s, 3);
-    json_put_f64(&w, "p90_queue_s", r->p90_queue_s, 3);
-    json_put_f64(&w, "p99_queue_s", r->p99_queue_s, 3);
-    json_put_f64(&w, "max_queue_s", r->max_queue_s, 3);
-    json_put_f64(&w, "utilisation", r->utilisation, 6);
-    json_put_f64(&w, "started_at_once", r->started_at_once, 6);
-    put_fairness(&w, r);
-    json_put_f64(&w, "wall_s", r->wall_s, 3);
-    json_begin(&w, "tenants", '[');
-    for (uint32_t i = 0; i < r->tenants; i++)
-        put_tenant(&w, &r->tenant[i]);
+    json_begin(&w, "what_if", '[');
+    for (size_t i = 0; i < x->changes; i++)
+        json_put_str(&w, NULL, name_of(x->change[i]));
     json_end(&w, ']');
+    put_report(&w, "before", &x->world[0]);
+    put_report(&w, "after", &x->world[1]);
     json_end(&w, '}');
     buf_addc(out, '\n');
 }

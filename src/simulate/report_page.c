@@ -22,7 +22,7 @@ static const char head[] =
     "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
     "style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n";
 
-static void put_head(const struct report *r, struct buf *out)
+void page_begin(const struct report *r, struct buf *out)
 {
     buf_addz(out, head);
     buf_addz(out, "<title>");
@@ -33,7 +33,7 @@ static void put_head(const struct report *r, struct buf *out)
                   "</head>\n<body>\n<main>\n");
 }
 
-static void put_plural(struct buf *out, double n, const char *one)
+void page_plural(struct buf *out, double n, const char *one)
 {
     char text[TEXT_MAX];
     buf_printf(out, "%s %s%s", text_count(n, text), one, n > 0.99 && n < 1.01 ? "" : "s");
@@ -45,7 +45,7 @@ static void put_span(const struct report *r, struct buf *out)
     double s = (double)(r->end_ms - r->begin_ms) / 1000;
     buf_addz(out, " in ");
     if (s >= 86400)
-        put_plural(out, s / 86400, "day");
+        page_plural(out, s / 86400, "day");
     else
         buf_addz(out, text_duration(s, text));
     buf_addz(out, ", on ");
@@ -58,13 +58,13 @@ static void put_title(const struct report *r, struct buf *out)
     if (r->simulated)
         buf_addz(out, " <span class=\"tag\">simulated</span>");
     buf_addz(out, "</h1>\n<p class=\"lead\">");
-    put_plural(out, (double)r->jobs, "job");
+    page_plural(out, (double)r->jobs, "job");
     buf_addz(out, " of ");
-    put_plural(out, r->tenants, "tenant");
+    page_plural(out, r->tenants, "tenant");
     put_span(r, out);
-    put_plural(out, r->nodes, "machine");
+    page_plural(out, r->nodes, "machine");
     buf_addz(out, " with ");
-    put_plural(out, r->gpus, "GPU");
+    page_plural(out, r->gpus, "GPU");
     buf_addz(out, ", scheduled by <strong>");
     html_text(out, r->policy);
     buf_addz(out, "</strong>.");
@@ -182,11 +182,21 @@ static void put_fairness(const struct report *r, struct buf *out)
     buf_addz(out, "</section>\n");
 }
 
+void page_end(const struct report *r, size_t n, struct buf *out)
+{
+    char text[TEXT_MAX];
+    buf_printf(out, "<footer>Replayed in %s of real time.</footer>\n</main>\n",
+               text_duration(r[n - 1].wall_s, text));
+    page_data(r, n, out);
+    buf_addz(out, "<script>\n");
+    buf_addz(out, script);
+    buf_addz(out, "</script>\n</body>\n</html>\n");
+}
+
 void report_page(const struct report *r, size_t n, struct buf *out)
 {
     const struct report *last = n ? &r[n - 1] : NULL;
-    char text[TEXT_MAX];
-    put_head(last, out);
+    page_begin(last, out);
     if (!last) {
         buf_addz(out, "<p>There is nothing to report.</p>\n</main>\n</body>\n</html>\n");
         return;
@@ -199,10 +209,5 @@ void report_page(const struct report *r, size_t n, struct buf *out)
     put_fairness(last, out);
     if (n > 1)
         page_comparison(r, n, out);
-    buf_printf(out, "<footer>Replayed in %s of real time.</footer>\n</main>\n",
-               text_duration(last->wall_s, text));
-    page_data(r, n, out);
-    buf_addz(out, "<script>\n");
-    buf_addz(out, script);
-    buf_addz(out, "</script>\n</body>\n</html>\n");
+    page_end(r, n, out);
 }

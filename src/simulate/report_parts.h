@@ -40,6 +40,23 @@ struct figures report_speed(void);                      /* how long jobs waited 
 struct figures report_fairness(const struct report *r); /* how it was shared */
 double figure_of(const struct figure *f, const struct report *r);
 
+/* One figure in two worlds. */
+#define CHANGES_MAX 16
+struct change {
+    const char *words;
+    double before, after;
+    const char *(*text)(double v, char out[static TEXT_MAX]);
+    int better; /* 1: more is, -1: less is, 0: neither */
+};
+size_t report_changes(const struct report *before, const struct report *after,
+                      struct change out[static CHANGES_MAX]);
+/* before NULL: it had no jobs there. */
+size_t tenant_changes(const struct report_tenant *before, const struct report_tenant *after,
+                      struct change out[static CHANGES_MAX]);
+const struct report_tenant *tenant_named(const struct report *r, const char *name);
+const char *text_change(const struct change *c, char out[static TEXT_MAX]); /* -73 %, +4.2 points */
+int change_verdict(const struct change *c); /* 1: better, -1: worse, 0: neither */
+
 void html_text(struct buf *out, const char *z); /* safe between tags and in quoted attributes */
 
 /* Which tenants the charts draw: the largest, the others summed up. */
@@ -51,6 +68,12 @@ struct page_tenants {
 };
 struct page_tenants page_tenants(const struct report *r);
 uint32_t page_colour(const struct page_tenants *p, uint32_t tenant); /* PAGE_COLOURS: none */
+
+void page_begin(const struct report *r, struct buf *out);
+void page_end(const struct report *r, size_t n, struct buf *out); /* the data and the script */
+void page_frame(struct buf *out, const char *kind, const char *heading, struct buf *summary,
+                bool worth_alone);
+void page_plural(struct buf *out, double n, const char *one);
 
 void page_charts(const struct report *r, struct buf *out);               /* of one policy */
 void page_comparison(const struct report *r, size_t n, struct buf *out); /* of several */

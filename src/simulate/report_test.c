@@ -389,7 +389,50 @@ static void too_small_a_buffer_is_noticed(void)
     CHECK(buf_check(&b, &e) < 0 && e.code == ERR_TOO_LARGE);
 }
 
+/* ---- two worlds ---- */
+
+static void two_worlds_stand_side_by_side(void)
+{
+    AUTO(free_p) struct world *w = world_new(3);
+    AUTO(buf_free) struct buf table = BUF(LIMIT), json = BUF(LIMIT), page = BUF(LIMIT);
+    static const char *const changes[] = { "nodes+=2*rtx4090", HOSTILE };
+    const struct report_whatif x = { w->r, changes, HOSTILE, 2 };
+    struct err e;
+    fill_report(w, &w->r[0], 3);
+    fill_report(w, &w->r[1], 3);
+    w->r[1].avg_queue_s = 650;
+    w->r[1].satisfaction = 0.951;
+    w->r[1].gpus = 20;
+    whatif_table(&x, &table);
+    CHECK(strstr(buf_str(&table).p, "what if: nodes+=2*rtx4090\n"));
+    CHECK(strstr(buf_str(&table).p, "−50 %") && strstr(buf_str(&table).p, "+2.0 points"));
+    whatif_json(&x, &json);
+    AUTO(json_free_p) struct json_doc *doc = json_read(buf_str(&json), &e);
+    CHECK(doc && json_is_object(json_find(json_root(doc), "before")) &&
+          json_is_object(json_find(json_root(doc), "after")));
+    whatif_page(&x, &page);
+    CHECK(buf_check(&page, &e) == 0 && !strstr(buf_str(&page).p, "alert(1)</script>"));
+    CHECK(strstr(buf_str(&page).p, "data-chart=\"tenant-both\""));
+}
+
+/* A figure that is not known, or was 0, has no change in percent. */
+static void what_cannot_be_compared_is_shown_as_unknown(void)
+{
+    AUTO(free_p) struct world *w = world_new(1);
+    AUTO(buf_free) struct buf table = BUF(LIMIT);
+    static const char *const changes[] = { "load=2" };
+    const struct report_whatif x = { w->r, changes, "", 1 };
+    fill_report(w, &w->r[0], 0);
+    fill_report(w, &w->r[1], 0);
+    w->r[0].satisfaction = NAN;
+    w->r[0].p50_queue_s = 0;
+    whatif_table(&x, &table);
+    CHECK(strstr(buf_str(&table).p, "–   93.1 %    ") && !strstr(buf_str(&table).p, " inf"));
+}
+
 static const struct test tests[] = {
+    { "two worlds stand side by side", two_worlds_stand_side_by_side },
+    { "what cannot be compared is shown as unknown", what_cannot_be_compared_is_shown_as_unknown },
     { "a table has a row a policy and a row a tenant", table_has_a_row_a_policy_and_a_tenant },
     { "fairness is shown, and rho only with its note",
       fairness_is_shown_and_rho_only_with_its_note },

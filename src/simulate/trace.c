@@ -9,6 +9,25 @@ void trace_free(struct trace *t)
     *t = (struct trace){ 0 };
 }
 
+void trace_copy(const struct trace *from, struct trace *out)
+{
+    struct trace t = *from;
+    t.arena = (struct arena){ .limit = from->arena.limit };
+#define COPY(array, n)                                                                             \
+    if (from->array) {                                                                             \
+        t.array = arena_alloc(&t.arena, (size_t)(n) + 1, sizeof *t.array);                         \
+        memcpy(t.array, from->array, (size_t)(n) * sizeof *t.array);                               \
+    }
+    COPY(node, t.nodes)
+    COPY(node_tenant, t.nodes)
+    COPY(tenant, t.tenants)
+    COPY(job, t.jobs)
+    COPY(step, t.steps)
+    COPY(pass, t.passes)
+#undef COPY
+    *out = t;
+}
+
 static int bad(const struct trace *t, struct err *e)
 {
     err_wrap(e, "trace '%s'", t->name ? t->name : "");
@@ -74,7 +93,7 @@ static int check_nodes(const struct trace *t, struct err *e)
         if (t->node_tenant && t->node_tenant[i] != NONE && t->node_tenant[i] >= t->tenants)
             return err_set(e, ERR_INVALID, "node '%.*s' belongs to no known tenant",
                            STR_ARG(n->name));
-        if (n->pool.n && trace_window_of(t, i) == NONE)
+        if (n->pool.n && t->steps == 0 && trace_window_of(t, i) == NONE)
             return err_set(e, ERR_INVALID, "node '%.*s': its pool '%.*s' is not there",
                            STR_ARG(n->name), STR_ARG(n->pool));
     }

@@ -9,7 +9,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "core/event.h"
+#include "core/policy.h"
 #include "simulate/csv.h"
 
 #define TRACE_JOBS_MAX 2000000u
@@ -22,6 +22,32 @@ struct trace_tenant {
     uint32_t weight_milli;
     uint64_t guarantee_milli;
     struct amounts limit;
+};
+
+/* Where something stands in a journal: lines of one millisecond keep their order. */
+struct trace_mark {
+    int64_t t_ms;
+    uint64_t order; /* of its line */
+};
+
+/* What an engine said of a job, in order, and how long it took for it. */
+struct trace_heard {
+    const struct trace_heard *next;
+    struct trace_mark at;
+    enum job_event what;
+    int64_t took_ms;
+};
+
+/* What only one's own journal says of a job. */
+struct trace_seen {
+    struct event_submit said; /* as it was submitted; names and afters live in the arena */
+    uint64_t order;           /* its line */
+    int64_t ahead_ms;         /* it was submitted so long before nothing kept it any more */
+    const struct trace_heard *heard;
+    bool endless; /* it never ended by itself: a step ends it while it waits */
+    bool stops;   /* it was told to stop, so long before its end */
+    int64_t stop_ms;
+    enum job_event stop, end; /* how */
 };
 
 struct trace_job {
@@ -37,6 +63,28 @@ struct trace_job {
     bool restarts;        /* a freeze loses its work */
     int64_t limit_ms;     /* how long it may run; 0: for ever */
     int64_t estimate_ms;  /* what the user or a predictor said, may be wrong; 0 = nothing */
+    const struct trace_seen *seen; /* NULL: no journal has seen it */
+};
+
+/* What a journal says beside the jobs that ran, in its order: settings, machines, jobs that never
+ * ran, what people did. */
+enum trace_step_kind {
+    STEP_EVENT,
+    STEP_NONE, /* was one */
+    STEP_LOST, /* ev.node_state.name: the machine lost the jobs it had */
+    STEP_CUT   /* the journal began anew: the daemon's core did too */
+};
+struct trace_step {
+    enum trace_step_kind kind;
+    uint64_t order;  /* its line */
+    uint32_t number; /* of a node: how slots call it; NONE: none of the journal's does */
+    struct event ev; /* names live in the arena */
+};
+
+/* A number of the policy that is to be another one. */
+struct policy_set {
+    const struct policy_key *key;
+    int64_t value;
 };
 
 /* Machines that are lent at times: those whose pool has this name. */
@@ -50,14 +98,21 @@ struct trace {
     uint32_t nodes;
     struct trace_window *window; /* a node's pool is one of these, or none */
     uint32_t windows;
-    int64_t epoch_ms;      /* its time 0, in ms since 1970: where in the week a calendar sees it */
     uint32_t *node_tenant; /* the tenant that owns the node alone, or NONE; NULL: all is shared */
     struct trace_tenant *tenant;
     uint32_t tenants;
     struct trace_job *job;
     uint32_t jobs;
+    struct trace_step *step; /* of a journal; else machines and tenants are there from the start */
+    uint32_t steps;
+    struct trace_mark *pass; /* the journal's; before the first of them nothing is decided */
+    uint32_t passes;
+    int64_t from_ms; /* what was before is not shown; 0: from the first submit */
+    struct policy_set set[POLICY_KEYS_MAX];
+    uint32_t sets;
     uint32_t
         skipped;    /* lines of the file that are no jobs to replay (never ran, or a part of one) */
+    bool changed;   /* a what-if: jobs that fit it no more are left unfinished */
     bool simulated; /* made by a generator: said wherever it is shown */
     const char *rho_note; /* each job has an equal share, so finish-time fairness is a figure of the
                              trace; said wherever it is shown.  NULL: it is none */
@@ -65,6 +120,9 @@ struct trace {
 };
 
 void trace_free(struct trace *t);
+
+/* The same trace with arrays of its own.  Names stay those of `from`, which has to live longer. */
+void trace_copy(const struct trace *from, struct trace *out);
 
 /* Sorts the jobs and checks what every replay relies on: ids unique, names unique, every tenant and
  * parent known, parents first, everything a job asks for in its range. */
@@ -114,6 +172,8 @@ struct trace_change {
 int trace_change(struct trace *t, const struct trace_change *c, struct err *e) MUST_USE;
 
 uint32_t trace_window_of(const struct trace *t, uint32_t node); /* NONE: it may always work */
+/* So many times as many jobs, in thousandths: some are repeated up to an hour later, or left out. */
+int trace_load(struct trace *t, uint32_t load_milli, uint64_t seed, struct err *e) MUST_USE;
 
 /* ---- for readers ---- */
 

@@ -282,3 +282,39 @@ int store_meta(struct store *s, const char *key, struct arena *a, struct str *ou
         *out = row_text(q, 0, a);
     return got < 0 ? -1 : 0;
 }
+
+int store_journal_from(struct store *s, int64_t since_ms, struct store_journal_place *out,
+                       struct err *e)
+{
+    AUTO(row_end_p) sqlite3_stmt *q = row_query(s, ST_JOURNAL_FROM);
+    sqlite3_bind_int64(q, 1, since_ms);
+    int got = row_next(s, q, e);
+    if (got > 0)
+        *out = (struct store_journal_place){ row_u64(q, 0), row_u64(q, 1) };
+    return got < 0 ? -1 : 0;
+}
+
+/* Lines of a segment are numbered without gaps, each segment from its own first number on. */
+int store_journal_page(struct store *s, struct store_journal_place *at, uint32_t lines,
+                       store_line_fn *fn, void *ctx, struct err *e)
+{
+    AUTO(row_end_p) sqlite3_stmt *q = row_query(s, ST_JOURNAL_PAGE);
+    uint32_t n = 0;
+    int got;
+    row_bind_u64(q, 1, at->next);
+    row_bind_u64(q, 2, at->last);
+    row_bind_u64(q, 3, lines);
+    for (; (got = row_next(s, q, e)) > 0; n++) {
+        uint64_t seq = row_u64(q, 0);
+        int64_t t_ms = sqlite3_column_int64(q, 1);
+        bool first = (uint32_t)seq == 0;
+        if (seq != at->next && !first)
+            return err_set(e, ERR_CONFLICT, "the journal was cut while it was read");
+        if ((first && fn(ctx, t_ms, STR(""), e) < 0) || fn(ctx, t_ms, row_text(q, 2, NULL), e) < 0)
+            return -1;
+        at->next = seq + 1;
+    }
+    if (got == 0 && n < lines)
+        at->next = at->last + 1;
+    return got;
+}

@@ -62,6 +62,63 @@ static void the_journal_is_read_by_segments(void)
     expect_journal(&t, "8:e;", "8:e;", 1);
 }
 
+/* Pages of so many lines, from the segment of this time on. */
+static void expect_pages(struct storing *t, int64_t since_ms, uint32_t lines, const char *want)
+{
+    AUTO(buf_free) struct buf got = BUF(10000);
+    struct store_journal_place at = { 0 };
+    struct err e = { 0 };
+    int pages = 0;
+    buf_addz(&got, "");
+    CHECK(store_journal_from(t->store, since_ms, &at, &e) == 0);
+    for (; at.next <= at.last && pages < 100; pages++)
+        CHECK(store_journal_page(t->store, &at, lines, add_line, &got, &e) == 0);
+    CHECK(pages < 100);
+    CHECK_STR(buf_str(&got).p, want);
+}
+
+static void the_journal_is_read_in_pages(void)
+{
+    AUTO(storing_end) struct storing t;
+    storing_begin(&t);
+    storing_open(&t);
+    expect_pages(&t, 0, 2, "");
+    struct store_batch *b = store_batch_new(t.store);
+    for (int i = 1; i <= 3; i++)
+        store_add_journal(b, i, STR("a"));
+    store_new_segment(b, 4, 2);
+    store_add_journal(b, 5, STR("b"));
+    store_add_journal(b, 6, STR("b"));
+    storing_commit(&t, b);
+    expect_pages(&t, 0, 1, "0:;1:a;2:a;3:a;0:;5:b;6:b;");
+    expect_pages(&t, 0, 2, "0:;1:a;2:a;3:a;0:;5:b;6:b;");
+    expect_pages(&t, 0, 100, "0:;1:a;2:a;3:a;0:;5:b;6:b;");
+    expect_pages(&t, 5, 2, "0:;5:b;6:b;");
+}
+
+/* A reader whose next line has gone meanwhile is told so. */
+static void a_journal_cut_while_it_is_read_is_refused(void)
+{
+    AUTO(storing_end) struct storing t;
+    AUTO(buf_free) struct buf got = BUF(10000);
+    struct store_journal_place at = { 0 };
+    struct err e = { 0 };
+    storing_begin(&t);
+    storing_open(&t);
+    struct store_batch *b = store_batch_new(t.store);
+    for (int i = 1; i <= 3000; i++)
+        store_add_journal(b, i, STR("a"));
+    storing_commit(&t, b);
+    CHECK(store_journal_from(t.store, 0, &at, &e) == 0);
+    CHECK(store_journal_page(t.store, &at, 10, add_line, &got, &e) == 0);
+    b = store_batch_new(t.store);
+    store_new_segment(b, 4000, 0);
+    store_trim(b, &(struct store_trim){ 0 });
+    storing_commit(&t, b);
+    CHECK(store_journal_page(t.store, &at, 10, add_line, &got, &e) < 0);
+    CHECK_INT(e.code, ERR_CONFLICT);
+}
+
 static int stop_at_second(void *ctx, int64_t t_ms, struct str line, struct err *e)
 {
     (void)t_ms;
@@ -273,6 +330,8 @@ static void meta_values_are_kept(void)
 
 static const struct test tests[] = {
     { "the journal is read by segments", the_journal_is_read_by_segments },
+    { "the journal is read in pages", the_journal_is_read_in_pages },
+    { "a journal cut while it is read is refused", a_journal_cut_while_it_is_read_is_refused },
     { "a walk ends when its reader fails", a_walk_ends_when_its_reader_fails },
     { "events are seen by tenant, in order", events_are_seen_by_tenant_and_in_order },
     { "an event waits for those before it", an_event_waits_for_those_before_it },

@@ -173,6 +173,12 @@
     X(JOURNAL_ALL, R,                                                                               \
       "SELECT seq, t_ms, line FROM journal "                                                        \
       "WHERE seq >= (SELECT min(number) FROM journal_segment) * 4294967296 ORDER BY seq")           \
+    X(JOURNAL_FROM, R,                                                                              \
+      "SELECT coalesce((SELECT max(number) FROM journal_segment WHERE t_ms <= ?1), "                \
+      "(SELECT min(number) FROM journal_segment), 0) * 4294967296, "                                \
+      "coalesce((SELECT max(seq) FROM journal), 0)")                                                \
+    X(JOURNAL_PAGE, R,                                                                              \
+      "SELECT seq, t_ms, line FROM journal WHERE seq >= ?1 AND seq <= ?2 ORDER BY seq LIMIT ?3")    \
     X(TRIM_LEFT, R,                                                                                 \
       "SELECT coalesce((SELECT max(number) FROM event) - (SELECT min(number) FROM event) >= ?1, "   \
       "0) "                                                                                         \

@@ -180,6 +180,15 @@ typedef int store_line_fn(void *ctx, int64_t t_ms, struct str line, struct err *
 int store_journal(struct store *s, store_line_fn *fn, void *ctx, struct err *e) MUST_USE;
 int store_journal_all(struct store *s, store_line_fn *fn, void *ctx, struct err *e)
     MUST_USE; /* all kept segments; a line "" stands between two */
+/* The same a page at a time, from the segment in which since_ms lies up to what is there now; a line
+ * "" stands before each segment.  ERR_CONFLICT: lines that were to come are kept no longer. */
+struct store_journal_place {
+    uint64_t next, last;
+};
+int store_journal_from(struct store *s, int64_t since_ms, struct store_journal_place *out,
+                       struct err *e) MUST_USE;
+int store_journal_page(struct store *s, struct store_journal_place *at, uint32_t lines,
+                       store_line_fn *fn, void *ctx, struct err *e) MUST_USE;
 uint64_t store_journal_lines(const struct store *s); /* in the last segment, also uncommitted */
 
 struct store_event {

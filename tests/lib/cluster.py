@@ -277,7 +277,7 @@ class Cluster:
             raise Away(str(why)) from why
         finally:
             conn.close()
-        is_json = "json" in answer.headers.get("Content-Type", "")
+        is_json = answer.headers.get("Content-Type", "").split(";")[0].endswith(("/json", "+json"))
         return answer.status, json.loads(data) if is_json else data.decode()
 
     def ask(self, method, path, body=None, **more):

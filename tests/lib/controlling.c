@@ -31,6 +31,13 @@ static void make_store(struct controlling *t)
 
 void controlling_begin(struct controlling *t, const struct sim_config *config)
 {
+    struct policy p = policy_default();
+    controlling_begin_with(t, config, &p);
+}
+
+void controlling_begin_with(struct controlling *t, const struct sim_config *config,
+                            const struct policy *policy)
+{
     static const struct sim_node node = { .name = "desk1",
                                           .model = "A100",
                                           .gpus = 4,
@@ -38,7 +45,7 @@ void controlling_begin(struct controlling *t, const struct sim_config *config)
                                           .cpu_milli = 16000,
                                           .mem_mib = 65536 };
     struct sim_config sim = config ? *config : (struct sim_config){ 0 };
-    *t = (struct controlling){ .now_ms = 1700000000000 };
+    *t = (struct controlling){ .now_ms = 1700000000000, .policy = *policy };
     make_store(t);
     if (getenv("CONTROL_LOG"))
         t->log = log_new(stderr, LOG_DEBUG_, LOG_TEXT, clock_manual(&t->now_ms));
@@ -71,7 +78,7 @@ void controlling_boot(struct controlling *t)
                                      .store = t->s.store,
                                      .log = t->log,
                                      .clock = clock_manual(&t->now_ms),
-                                     .policy = policy_default(),
+                                     .policy = t->policy,
                                      .tenant = &tenant,
                                      .tenants = 1,
                                      .homes = "/homes",

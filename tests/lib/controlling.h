@@ -14,6 +14,7 @@ struct controlling {
     struct storing s; /* its store, loop and folder */
     struct log *log;
     int64_t now_ms;
+    struct policy policy;
     struct engine sim;
     struct control *c; /* NULL: it is not running */
     struct loop_watch *pause;
@@ -23,6 +24,8 @@ struct controlling {
 
 /* Four GPUs on one machine; `config` may be NULL, its sink is set here. */
 void controlling_begin(struct controlling *t, const struct sim_config *config);
+void controlling_begin_with(struct controlling *t, const struct sim_config *config,
+                            const struct policy *policy);
 void controlling_end(struct controlling *t);
 
 void controlling_boot(struct controlling *t);   /* starts the control plane; settles */

@@ -339,7 +339,10 @@ class Handler(BaseHTTPRequestHandler):
 
     def server_facts(self):
         return {"version": "0.1.0", "engine": "local", "mode": "root", "simulated": True, "caps": {"pause": True},
-                "node": "desk1", "started_ms": now_ms() - 60000, "message": "GPUs are simulated"}
+                "node": "desk1", "started_ms": now_ms() - 60000, "message": "GPUs are simulated",
+                "policy": [{"name": "half_life_ms", "value": 604800000, "default": 604800000, "help": ""},
+                           {"name": "min_run_ms", "value": 90000, "default": 120000, "help": ""},
+                           {"name": "take_back", "value": 0, "default": 1, "help": ""}]}
 
     def whoami(self):
         return {"user": "ana", "uid": 1000, "role": "admin", "tenants": ["default", "vision"]}

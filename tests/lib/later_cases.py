@@ -286,8 +286,10 @@ def _(c):
         wait_for("its death, or the end of the chain", dead_or_done)
         if c.daemon.poll() is not None:
             died += 1
-            c.start()
-            c.wait_ready()
+        else:
+            c.kill_daemon()  # else it may die at any later commit
+        c.start()
+        c.wait_ready()
         same(c.wait_end(then)["state"], "succeeded")
         with open(out, encoding="utf-8") as f:
             same((point, f.read()), (point, "x\n"))

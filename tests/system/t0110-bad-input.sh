@@ -136,22 +136,22 @@ journal() {
 }
 test_expect 'journal: a cycle in the tree of tenants is refused' '
     fresh lab && cp lab/lab.journal results/j &&
-    line 3 "{\"t\":1,\"ev\":\"tenant\",\"name\":\"research\",\"parent\":\"research\",\"weight_milli\":1}" results/j &&
-    journal "3: field .parent.: .*cycle" &&
-    line 3 "{\"t\":1,\"ev\":\"tenant\",\"name\":\"vision\",\"parent\":\"zoo\",\"weight_milli\":1}" results/j &&
-    journal "3: field .parent.: .*does not exist"'
+    line 4 "{\"t\":1,\"ev\":\"tenant\",\"name\":\"research\",\"parent\":\"research\",\"weight_milli\":1}" results/j &&
+    journal "4: field .parent.: .*cycle" &&
+    line 4 "{\"t\":1,\"ev\":\"tenant\",\"name\":\"vision\",\"parent\":\"zoo\",\"weight_milli\":1}" results/j &&
+    journal "4: field .parent.: .*does not exist"'
 
 test_expect 'journal: a node that is there twice is refused' '
     fresh lab && sed 9p lab/lab.journal >results/j && journal "10: field .name.: .*already"'
 
 test_expect 'journal: a gang larger than the cluster is refused' '
     fresh lab && cp lab/lab.journal results/j &&
-    line 19 "{\"t\":1,\"ev\":\"submit\",\"job\":1,\"tenant\":\"vision\",\"user\":\"u\",\"replicas\":9,\"gpus\":8,\"priority\":\"normal\"}" results/j &&
-    journal "19: field .replicas."'
+    line 20 "{\"t\":1,\"ev\":\"submit\",\"job\":1,\"tenant\":\"vision\",\"user\":\"u\",\"replicas\":9,\"gpus\":8,\"priority\":\"normal\"}" results/j &&
+    journal "20: field .replicas."'
 
 test_expect 'journal: negative, broken, cut and empty ones are refused' '
     fresh lab && cp lab/lab.journal results/j &&
-    sed -i "8s/\"gpus\":1/\"gpus\":-1/" results/j && journal "8: field .gpus." &&
+    sed -i "9s/\"gpus\":1/\"gpus\":-1/" results/j && journal "9: field .gpus." &&
     fresh lab && { head -n 25 lab/lab.journal; echo nonsense; } >results/j && journal "26: " &&
     fresh lab && head -c 3000 lab/lab.journal >results/j && journal "[0-9]*: " &&
     fresh lab && : >results/j && journal "1: the journal is empty" &&

@@ -71,6 +71,25 @@ test_expect 'replay reads a log of processors, and as GPUs' '
     nightshift-sim replay --swf swf/small.swf --gpus-per-node 4 --json >out 2>err &&
     is_json "d[\"nodes\"] == 16 and d[\"gpus\"] == 64"'
 
+test_expect 'a what-if prints both worlds as JSON, of a lab, a trace and a journal' '
+    nightshift-sim lab --days 2 --policy nightshift --write-journal lab.journal >/dev/null &&
+    nightshift-sim lab --days 2 --what-if "nodes+=2*rtx4090" --json >out 2>err &&
+    is_json "d[\"after\"][\"gpus\"] == d[\"before\"][\"gpus\"] + 2 and
+        d[\"after\"][\"avg_queue_s\"] < d[\"before\"][\"avg_queue_s\"]" && mv out lab.json &&
+    nightshift-sim replay --journal lab.journal --what-if "nodes+=2*rtx4090" --json >out 2>err &&
+    is_json "d[\"before\"][\"avg_queue_s\"] == json.load(open(\"lab.json\"))[\"before\"][\"avg_queue_s\"] >
+        d[\"after\"][\"avg_queue_s\"]" &&
+    nightshift-sim replay --data philly --trace philly --what-if load=0.5 --json >out 2>err &&
+    is_json "d[\"after\"][\"jobs\"] < d[\"before\"][\"jobs\"] == 200"'
+
+test_expect 'replaying a journal writes the same journal' '
+    nightshift-sim replay --journal lab.journal --write-journal again.journal >out 2>err &&
+    cmp lab.journal again.journal'
+
+test_expect 'numbers of the policy are set, within their bounds' '
+    nightshift-sim lab --days 2 --set take_back=0 --json >out 2>err && is_json "d[\"freezes\"] == 0" &&
+    exits_with 2 nightshift-sim lab --days 2 --set half_life_ms=1s 2>err && grep -q "must lie between" err'
+
 test_expect 'scale prints its figures as JSON' '
     nightshift-sim scale --nodes 40 --jobs 200 --json >out 2>err &&
     is_json "all(number(k) and d[k] > 0 for k in (\"full_pass_ms\", \"incremental_submit_ms\",

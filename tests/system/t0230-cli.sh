@@ -193,6 +193,7 @@ test_expect 'events are told, and followed' '
 
 test_expect 'status and doctor' '
     nightshift status >out && grep "^you *ana (admin)" out && grep "^GPUs *simulated" out &&
+    grep "^policy *min_run 1m30s, take_back 0$" out &&
     LC_ALL=C.UTF-8 exits_with 1 nightshift doctor >out && grep "^✓ the server can be reached" out && grep "^✗ GPU driver: none" out &&
     grep "fix: install the NVIDIA driver" out && grep "^1 to fix" out &&
     LC_ALL=C.UTF-8 NIGHTSHIFT_SERVER=unix:/nonexistent exits_with 1 nightshift doctor >out && grep "^✗ the server can be reached" out'

@@ -13,6 +13,7 @@ struct sim {
     struct names names;
     int64_t now_ms;
     bool away;
+    bool deaf; /* since it was away, until it has told all: starts are lost */
     bool caps[ENGINE_CAP_COUNT];
     struct life **task; /* in order of their starts */
     size_t tasks, cap;
@@ -143,9 +144,12 @@ static void say_all(struct sim *s)
     size_t n = s->outs;
     struct engine_event *list = TAKE(s->out);
     s->outs = s->out_cap = 0;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
+        if (list[i].kind == ENGINE_READY && !s->away)
+            s->deaf = false;
         if (s->config.sink && (!s->away || list[i].kind == ENGINE_AWAY))
             s->config.sink(s->config.ctx, &list[i]);
+    }
     free(list);
 }
 
@@ -211,7 +215,7 @@ static int sim_start(void *self, const struct engine_start *start, struct err *e
 {
     struct sim *s = self;
     struct task_id t = start->task;
-    if (s->away || find(s, t))
+    if (s->deaf || find(s, t))
         return 0;
     /* Of the seed and the task alone: the order of the calls does not matter. */
     struct rng r = { s->config.seed ^ (t.job << 24) ^ ((uint64_t)t.run << 12) ^ t.replica };
@@ -375,6 +379,7 @@ void engine_sim_listen(struct engine *en, engine_sink_fn *sink, void *ctx)
     s->config.sink = sink;
     s->config.ctx = ctx;
     s->outs = 0; /* what was meant for the one before */
+    s->deaf = s->away;
 }
 
 void engine_sim_away(struct engine *en, bool away)
@@ -388,6 +393,7 @@ void engine_sim_away(struct engine *en, bool away)
         sim_sync(s, &e); /* after the AWAY, if that is still to be told */
         return;
     }
+    s->deaf = true;
     s->outs = 0;
     tell(s, (struct engine_event){ .kind = ENGINE_AWAY, .t_ms = s->now_ms });
 }
