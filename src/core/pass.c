@@ -76,7 +76,7 @@ static void ready_users(struct core *c)
 {
     for (uint32_t i = 0; i < c->shares.n; i++) {
         struct share *s = &c->shares.at[i];
-        if (s->is_user && s->waiting && (s->touched || c->queue.room_came || c->review))
+        if (s->is_user && s->waiting && (s->touched || c->queue.room_came || c->review_all))
             ready_push(c, i);
         s->touched = s->opened = false;
         s->take_failed_milli = UINT64_MAX;
@@ -84,13 +84,18 @@ static void ready_users(struct core *c)
     c->queue.room_came = false;
 }
 
+static uint64_t review_turns(const struct core *c)
+{
+    return 1 + c->cluster.nodes / NODES_A_REVIEW;
+}
+
 /* Is room made for this job in this pass?  A search costs what the cluster is large, so on a large
- * one each job has its turn more rarely. */
+ * one each job has its turn more rarely; on others, whoever comes has one at once. */
 static bool is_its_review(const struct core *c, uint64_t id)
 {
-    uint64_t turns = 1 + c->cluster.nodes / NODES_A_REVIEW;
     uint64_t now = (uint64_t)(c->now_ms / MAX(c->policy.review_ms, INT64_C(1)));
-    return c->review && (id + now) % turns == 0;
+    bool all = c->review_all && (id + now) % review_turns(c) == 0;
+    return c->review && (all || id > c->new_after);
 }
 
 /* Looks at a user's groups when it is his turn for the first time. */
@@ -262,7 +267,7 @@ static bool take_turn(struct core *c, uint32_t leaf, struct arena *a, struct pla
     while (h->n && (q->ready || c->review)) {
         uint32_t at = heap_pop(h), group = u->at[at].group;
         p->considered++;
-        if (c->shapes.no_room[u->at[at].shape] && !c->review)
+        if (c->shapes.no_room[u->at[at].shape] && !is_its_review(c, u->at[at].first_id))
             continue;
         bool more = q->group[group].n > 1;
         if (!try_group(c, group, &u->at[at], a, p))
@@ -364,8 +369,11 @@ void core_open_pass(struct core *c, int64_t wall_ms)
     promises_review(c);
     claims_review(c);
     c->take_looks = 0;
-    c->review = c->now_ms >= c->review_ms;
-    if (c->review)
+    c->review_all = c->now_ms >= c->review_ms;
+    c->new_after = review_turns(c) > 1 ? UINT64_MAX : c->passed_job;
+    c->passed_job = c->last_job;
+    c->review = c->review_all || c->new_after < c->last_job;
+    if (c->review_all)
         c->review_ms = c->now_ms + c->policy.review_ms;
 }
 

@@ -45,8 +45,10 @@ struct core {
     uint32_t promises, promise_cap;
     struct take_scratch take;
     uint64_t take_looks; /* nodes looked at for taking back, in this pass */
-    bool review;         /* this pass also looks for what to take back */
+    bool review;         /* this pass also looks for what to take back: for some, or for all */
+    bool review_all;
     int64_t review_ms;   /* when all that wait are looked at next */
+    uint64_t new_after;  /* jobs with a larger id came since the last pass */
     struct gang_scratch scratch;
     struct slot *slots;   /* working memory for one placement */
     int64_t now_ms;       /* the latest time seen */
@@ -57,6 +59,7 @@ struct core {
     uint64_t passes;      /* made so far */
     bool pass_open;       /* a journal's pass is being restored: its decisions may still follow */
     uint64_t last_job;    /* the largest job id seen */
+    uint64_t passed_job;  /* the same, at the last pass */
 };
 
 /* What a job counts against limits now; for a share by memory a new kind of node may change it. */
