@@ -12,9 +12,9 @@
 #ifndef NS_CORE_CLUSTER_H
 #define NS_CORE_CLUSTER_H
 
+#include "base/calendar.h"
 #include "base/err.h"
 #include "base/map.h"
-#include "core/calendar.h"
 #include "core/event.h"
 
 /* What is free: on a node by GPU index, in a cell sorted, most free first, in each link group. */

@@ -47,14 +47,13 @@ struct core {
     uint64_t take_looks; /* nodes looked at for taking back, in this pass */
     bool review;         /* this pass also looks for what to take back: for some, or for all */
     bool review_all;
-    int64_t review_ms;   /* when all that wait are looked at next */
-    uint64_t new_after;  /* jobs with a larger id came since the last pass */
+    int64_t review_ms;  /* when all that wait are looked at next */
+    uint64_t new_after; /* jobs with a larger id came since the last pass */
     struct gang_scratch scratch;
     struct slot *slots;   /* working memory for one placement */
     int64_t now_ms;       /* the latest time seen */
     int64_t wall_ms;      /* the clock at the last pass; windows are about what people see on it */
     bool windows_changed; /* what waiting jobs need of a window is asked anew */
-    bool lends;           /* a window is open, as of the last pass */
     bool windows_used;    /* waiting jobs were asked while there were windows */
     uint64_t passes;      /* made so far */
     bool pass_open;       /* a journal's pass is being restored: its decisions may still follow */

@@ -4,8 +4,8 @@
 
 #define SURELY 0.9                        /* of the cases */
 #define HAND_BACK_MS (30 * INT64_C(1000)) /* the least that is left for a freeze or a stop */
-/* While machines are lent, what none of them can run goes first on the others, inside its user: what
- * they can run has them. */
+/* What no machine that is lent can run goes first on the others, inside its user: what they can run
+ * has them at times, and so they find work. */
 #define ONLY_HERE 10.0
 #define WORTH_COSTS 2 /* a start is worth so many times what its freeze costs */
 
@@ -111,11 +111,11 @@ void windows_learn(struct core *c)
 double window_worth(const struct core *c, const struct request *r)
 {
     const struct cluster *cl = &c->cluster;
-    for (uint32_t k = 0; k < cl->kinds && c->lends; k++)
+    for (uint32_t k = 0; k < cl->kinds && cl->windows; k++)
         if (cl->kind[k].pool != NONE && !cl->pool[cl->kind[k].pool].always &&
             kind_allows(&cl->kind[k], r))
             return 1;
-    return c->lends ? ONLY_HERE : 1;
+    return cl->windows ? ONLY_HERE : 1;
 }
 
 /* ---- windows and the clock ---- */
@@ -148,12 +148,10 @@ void window_set(struct core *c, uint32_t pool, const struct calendar *calendar, 
 
 void windows_review(struct core *c, int64_t wall_ms)
 {
-    c->lends = false;
     for (uint32_t i = 0; i < c->cluster.pool_names.n; i++) {
         if (c->cluster.pool[i].always)
             continue;
         refresh(c, i, wall_ms);
-        c->lends = c->lends || c->cluster.pool[i].open;
         if (wall_ms < c->wall_ms) /* more is left than before */
             cluster_wake_pool(&c->cluster, i);
     }

@@ -1,7 +1,7 @@
 /* Windows on generated worlds, driven as an engine would that keeps its word: a start takes
  * seconds, a freeze no longer than it may cost, a job with a limit ends by it.  Then no job ever
  * holds a machine outside its window, and none that can be frozen loses work or waits for ever. */
-#include "core/calendar.h"
+#include "base/calendar.h"
 #include "core/core.h"
 #include "core/policy.h"
 #include "tests/lib/test.h"

@@ -4,7 +4,7 @@
 #ifndef NS_SIMULATE_MEASURE_H
 #define NS_SIMULATE_MEASURE_H
 
-#include "core/calendar.h"
+#include "base/calendar.h"
 #include "simulate/replay.h"
 
 /* Equal steps from one time on. */

@@ -1,7 +1,7 @@
 #include "simulate/trace.h"
 
+#include "base/calendar.h"
 #include "base/map.h"
-#include "core/calendar.h"
 
 void trace_free(struct trace *t)
 {
