@@ -97,6 +97,7 @@ int core_explain(struct core *c, job_id job, int64_t now_ms, struct explanation 
     X(LINK, "linked")                                                                              \
     X(SPLIT, "split")                                                                              \
     X(LIMIT, "max_time")                                                                           \
+    X(FREEZE, "freeze")                                                                            \
     X(CPU, "cpus")                                                                                 \
     X(MEM, "mem")                                                                                  \
     X(GPUS, "gpus")                                                                                \
@@ -109,7 +110,7 @@ enum advice_kind {
 };
 const char *advice_slug(enum advice_kind k);
 
-#define ADVICE_MAX 10
+#define ADVICE_MAX 12
 struct advice {
     enum advice_kind kind;
     struct request request;

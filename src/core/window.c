@@ -2,8 +2,7 @@
 
 #include "core/state.h"
 
-#define SURELY 0.9                        /* of the cases */
-#define HAND_BACK_MS (30 * INT64_C(1000)) /* the least that is left for a freeze or a stop */
+#define SURELY 0.9 /* of the cases */
 /* What no machine that is lent can run goes first on the others, inside its user: what they can run
  * has them at times, and so they find work. */
 #define ONLY_HERE 10.0
@@ -30,6 +29,14 @@ uint8_t window_stay_of(int64_t ms)
     return 0;
 }
 
+uint8_t window_stay_in(int64_t ms)
+{
+    uint8_t stay = 0;
+    while (stay + 1u < ARRAY_LEN(stay_min) && window_stay_ms((uint8_t)(stay + 1)) <= ms)
+        stay++;
+    return stay;
+}
+
 bool window_ever_takes(const struct cluster *c, const struct kind *k, const struct request *r)
 {
     return k->pool == NONE || c->pool[k->pool].always || r->stay;
@@ -44,7 +51,7 @@ bool window_takes_in(const struct kind *k, const struct request *r, int64_t ms)
 
 static int64_t hand_back_ms(const struct core *c, const struct job *j)
 {
-    int64_t ms = MAX((int64_t)j->thaw_cost_ms, HAND_BACK_MS);
+    int64_t ms = MAX((int64_t)j->thaw_cost_ms, WINDOW_BACK_MS);
     return MIN(ms, c->policy.window_lead_ms);
 }
 
