@@ -13,6 +13,7 @@
 #define TEXT_BYTES_MAX ((size_t)1 << 20)
 #define ARENA_MAX ((size_t)256 << 20)
 #define LINE_BYTES_MAX 1024
+#define HINT_BYTES_MAX 256
 #define JOBS_MAX 100000u
 #define NODES_MAX 1000u
 #define TENANTS_MAX 1000u
@@ -23,6 +24,15 @@ enum thing {
     MACHINES = 1,
     TENANT = 2,
     JOB = 4
+};
+
+static const struct {
+    const char *word, *syntax;
+    enum thing thing;
+} things[] = {
+    { "machines", "machines N", MACHINES },
+    { "tenant", "tenant NAME", TENANT },
+    { "job", "job TENANT/USER", JOB },
 };
 
 /* All that a line can say; a line begins with the defaults. */
@@ -55,26 +65,31 @@ enum value {
 
 static const struct key {
     const char *name;
-    unsigned of; /* things that have it */
-    unsigned needed;
+    unsigned of, needed; /* things that have it, and must */
     enum value value;
     size_t offset;
     int64_t min, max;
+    const char *help;
 } keys[] = {
 #define AT(field) offsetof(struct said, field)
-    { "gpus", MACHINES | JOB, 0, NUMBER, AT(gpus), 1, GPUS_PER_NODE_MAX },
-    { "weight", TENANT, 0, MILLI, AT(weight_milli), 1, WEIGHT_MILLI_MAX },
-    { "guarantee", TENANT, 0, MILLI, AT(guarantee_milli), 0, WEIGHT_MILLI_MAX },
-    { "max", TENANT, 0, MILLI, AT(limit_gpus_milli), 0, WEIGHT_MILLI_MAX },
-    { "in", TENANT, 0, NAME, AT(in), 0, 0 },
-    { "at", JOB, JOB, TIME, AT(at_ms), 0, TIME_MS_MAX },
-    { "run", JOB, JOB, TIME, AT(run_ms), 1, TIME_MS_MAX },
-    { "replicas", JOB, 0, NUMBER, AT(replicas), 1, REPLICAS_MAX },
-    { "count", JOB, 0, NUMBER, AT(count), 1, JOBS_MAX },
-    { "every", JOB, 0, TIME, AT(every_ms), 0, TIME_MS_MAX },
-    { "limit", JOB, 0, TIME, AT(limit_ms), 1, TIME_MS_MAX },
-    { "freeze", JOB, 0, TIME_OR_NO, AT(freeze_ms), 1, TIME_MS_MAX },
-    { "priority", JOB, 0, PRIORITY, AT(priority), 0, 0 },
+    { "gpus", MACHINES, 0, NUMBER, AT(gpus), 1, GPUS_PER_NODE_MAX, "GPUs of each; without it 1" },
+    { "weight", TENANT, 0, MILLI, AT(weight_milli), 1, WEIGHT_MILLI_MAX, "without it 1" },
+    { "guarantee", TENANT, 0, MILLI, AT(guarantee_milli), 0, WEIGHT_MILLI_MAX,
+      "GPUs it has before anything is shared" },
+    { "max", TENANT, 0, MILLI, AT(limit_gpus_milli), 0, WEIGHT_MILLI_MAX,
+      "GPUs it holds at a time, at most" },
+    { "in", TENANT, 0, NAME, AT(in), 0, 0, "the tenant above it" },
+    { "at", JOB, JOB, TIME, AT(at_ms), 0, TIME_MS_MAX, "when it comes: 9h, 1d12h; needed" },
+    { "run", JOB, JOB, TIME, AT(run_ms), 1, TIME_MS_MAX, "how long it runs; needed" },
+    { "gpus", JOB, 0, NUMBER, AT(gpus), 1, GPUS_PER_NODE_MAX, "of each replica; without it 1" },
+    { "replicas", JOB, 0, NUMBER, AT(replicas), 1, REPLICAS_MAX, "that start together" },
+    { "count", JOB, 0, NUMBER, AT(count), 1, JOBS_MAX, "so many jobs alike" },
+    { "every", JOB, 0, TIME, AT(every_ms), 0, TIME_MS_MAX,
+      "each so much later; without it at once" },
+    { "limit", JOB, 0, TIME, AT(limit_ms), 1, TIME_MS_MAX, "how long it may run" },
+    { "freeze", JOB, 0, TIME_OR_NO, AT(freeze_ms), 1, TIME_MS_MAX,
+      "what a freeze costs it; no: it cannot be frozen" },
+    { "priority", JOB, 0, PRIORITY, AT(priority), 0, 0, "low, normal, high or urgent" },
 #undef AT
 };
 _Static_assert(ARRAY_LEN(keys) <= 32, "those of a line are a bit set");
@@ -138,8 +153,7 @@ static int read_value(const struct key *k, struct str text, struct said *out, st
     int64_t *number = at;
     uint64_t milli;
     switch (k->value) {
-    case NUMBER:
-        return parse_i64(text, k->min, k->max, number, e);
+    case NUMBER: return parse_i64(text, k->min, k->max, number, e);
     case MILLI:
         if (parse_milli(text, (uint64_t)k->max, &milli, e) < 0)
             return -1;
@@ -149,13 +163,9 @@ static int read_value(const struct key *k, struct str text, struct said *out, st
         err_set(e, ERR_INVALID, "it is 0");
         return err_hint(e, "write a number above 0");
     case TIME:
-    case TIME_OR_NO:
-        return read_time(k, text, number, e);
-    case PRIORITY:
-        return read_priority(text, number, e);
-    case NAME:
-        *(struct str *)at = text;
-        return 0;
+    case TIME_OR_NO: return read_time(k, text, number, e);
+    case PRIORITY: return read_priority(text, number, e);
+    case NAME: *(struct str *)at = text; return 0;
     }
     return 0;
 }
@@ -166,13 +176,14 @@ static const struct key *find_key(const struct reading *r, enum thing thing, str
     for (size_t i = 0; i < ARRAY_LEN(keys); i++)
         if ((keys[i].of & thing) && str_is(name, keys[i].name))
             return &keys[i];
-    err_set(e, ERR_INVALID, "nothing of the line is called '%.*s'",
-            (int)MIN(name.n, (size_t)40), name.p);
+    AUTO(buf_free) struct buf known = BUF(HINT_BYTES_MAX);
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+        if (keys[i].of & thing)
+            buf_printf(&known, " %s=", keys[i].name);
+    err_set(e, ERR_INVALID, "nothing of the line is called '%.*s'", (int)MIN(name.n, (size_t)40),
+            name.p);
     fail(r, "key", e);
-    err_hint(e, thing == MACHINES ? "machines have gpus="
-                : thing == TENANT ? "a tenant has weight=, guarantee=, max= and in="
-                                  : "a job has at=, run=, gpus=, replicas=, count=, every=, "
-                                    "limit=, freeze= and priority=");
+    err_hint(e, "known are:%s", buf_str(&known).p);
     return NULL;
 }
 
@@ -322,17 +333,18 @@ static int add_jobs(struct reading *r, const struct said *s, struct err *e)
     return 0;
 }
 
+static int add_thing(struct reading *r, enum thing thing, const struct said *s, struct err *e)
+{
+    switch (thing) {
+    case MACHINES: return add_machines(r, s, e);
+    case TENANT: return add_tenant(r, s, e);
+    case JOB: return add_jobs(r, s, e);
+    }
+    return 0;
+}
+
 static int read_line(struct reading *r, struct str line, struct err *e)
 {
-    static const struct {
-        const char *word;
-        enum thing thing;
-        int (*add)(struct reading *r, const struct said *s, struct err *e);
-    } things[] = {
-        { "machines", MACHINES, add_machines },
-        { "tenant", TENANT, add_tenant },
-        { "job", JOB, add_jobs },
-    };
     struct str rest, word, remark;
     struct said s = defaults;
     str_cut(line, '#', &rest, &remark);
@@ -345,7 +357,7 @@ static int read_line(struct reading *r, struct str line, struct err *e)
             s.name = STR("");
         if (read_keys(r, things[i].thing, rest, &s, e) < 0)
             return -1;
-        return things[i].add(r, &s, e);
+        return add_thing(r, things[i].thing, &s, e);
     }
     err_set(e, ERR_INVALID, "'%.*s' begins no line", (int)MIN(word.n, (size_t)40), word.p);
     fail(r, "line", e);
@@ -397,4 +409,18 @@ int trace_read_scene(const char *file, struct trace *out, struct err *e)
         return -1;
     const struct csv_source from = { file, buf_str(&text) };
     return trace_parse_scene(&from, out, e);
+}
+
+void scene_print_reference(struct buf *out)
+{
+    buf_addz(out, "| line | may say | |\n|---|---|---|\n");
+    for (size_t t = 0; t < ARRAY_LEN(things); t++) {
+        const char *first = things[t].syntax;
+        for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+            if (keys[i].of & things[t].thing) {
+                buf_printf(out, "| %s%s%s | `%s=` | %s |\n", *first ? "`" : "", first,
+                           *first ? "`" : "", keys[i].name, keys[i].help);
+                first = "";
+            }
+    }
 }
