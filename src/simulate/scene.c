@@ -99,12 +99,15 @@ struct reading {
     const char *file;
     size_t line;
     struct names tenants;
+    struct trace_job *job; /* as they come */
+    size_t jobs, jobs_cap;
 };
 
 static void reading_free(struct reading *r)
 {
     trace_free(&r->t);
     names_free(&r->tenants);
+    free(r->job);
 }
 
 static int fail(const struct reading *r, const char *field, struct err *e)
@@ -322,13 +325,14 @@ static int add_jobs(struct reading *r, const struct said *s, struct err *e)
         fail(r, "every", e);
         return err_hint(e, "within ten years");
     }
-    if ((uint32_t)s->count > JOBS_MAX - r->t.jobs)
+    if ((uint32_t)s->count > JOBS_MAX - (uint32_t)r->jobs)
         return too_many(r, "jobs", JOBS_MAX, e);
     j.user = arena_strndup(&r->t.arena, user.p, user.n);
     for (int64_t i = 0; i < s->count; i++) {
-        j.id = r->t.jobs + 1;
+        vec_grow(r->job, r->jobs, r->jobs_cap);
+        j.id = r->jobs + 1;
         j.submit_ms = s->at_ms + i * s->every_ms;
-        r->t.job[r->t.jobs++] = j;
+        r->job[r->jobs++] = j;
     }
     return 0;
 }
@@ -367,6 +371,10 @@ static int read_line(struct reading *r, struct str line, struct err *e)
 /* Ids in the order of submission: what the core takes. */
 static int number_jobs(struct reading *r, struct err *e)
 {
+    r->t.job = arena_array(&r->t.arena, struct trace_job, r->jobs);
+    r->t.jobs = (uint32_t)r->jobs;
+    if (r->jobs)
+        memcpy(r->t.job, r->job, r->jobs * sizeof *r->job);
     if (trace_finish(&r->t, e) < 0)
         return -1;
     for (uint32_t i = 0; i < r->t.jobs; i++)
@@ -384,7 +392,6 @@ int trace_parse_scene(const struct csv_source *from, struct trace *out, struct e
     r.t.name = arena_strndup(&r.t.arena, base, strcspn(base, "."));
     r.t.node = arena_array(&r.t.arena, struct event_node, NODES_MAX);
     r.t.tenant = arena_array(&r.t.arena, struct trace_tenant, TENANTS_MAX);
-    r.t.job = arena_array(&r.t.arena, struct trace_job, JOBS_MAX);
     while (str_next_line(&text, &line)) {
         r.line++;
         if (line.n > LINE_BYTES_MAX) {
