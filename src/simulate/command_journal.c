@@ -54,7 +54,7 @@ struct docs_args {
 };
 
 static const struct opt docs_opts[] = {
-    { "page", OPT_CHOICE, offsetof(struct docs_args, page), "journal|policy|jobs|what-if",
+    { "page", OPT_CHOICE, offsetof(struct docs_args, page), "journal|policy|jobs|what-if|scene",
       "which reference to print", 0, 0 },
 };
 
@@ -90,6 +90,8 @@ static int run_docs(int argc, char *const *argv, struct err *e)
         print_jobs(&b);
     else if (strcmp(a.page, "what-if") == 0)
         whatif_print_reference(&b);
+    else if (strcmp(a.page, "scene") == 0)
+        scene_print_reference(&b);
     else
         journal_print_reference(&b);
     return command_print(&b, e);

@@ -210,7 +210,7 @@ static int replay_and_report(struct trace *t, const struct output *o, struct err
 /* ---- replay ---- */
 
 struct replay_args {
-    const char *data, *trace, *swf, *journal, *jobs, *freeze_cost;
+    const char *data, *trace, *swf, *scene, *journal, *jobs, *freeze_cost;
     const char *since, *until, *name;
     uint64_t pooled, gpus, gpus_per_node, jitter, shift, seed;
     struct output out;
@@ -272,6 +272,8 @@ static const struct opt replay_opts[] = {
       "philly: one pool of N nodes", 1, 100000 },
     { "swf", OPT_TEXT, offsetof(struct replay_args, swf), "FILE",
       "a log in the Standard Workload Format", 0, 0 },
+    { "scene", OPT_TEXT, offsetof(struct replay_args, scene), "FILE",
+      "a few machines, tenants and jobs, written by hand", 0, 0 },
     { "gpus-per-node", OPT_NUMBER, offsetof(struct replay_args, gpus_per_node), "N",
       "swf: processors are GPUs, N on a node; shockwave: 4", 1, GPUS_PER_NODE_MAX },
     { "gpus", OPT_NUMBER, offsetof(struct replay_args, gpus), "N",
@@ -320,8 +322,8 @@ static int check_options(const struct replay_args *a, struct err *e)
         { "--gpus-per-node", a->gpus_per_node > 0, a->swf || shockwave,
           "--swf and --trace shockwave" },
     };
-    if ((a->trace != NULL) + (a->swf != NULL) + (a->journal != NULL) != 1) {
-        err_set(e, ERR_INVALID, "exactly one of --trace, --swf and --journal is needed");
+    if ((a->trace != NULL) + (a->swf != NULL) + (a->journal != NULL) + (a->scene != NULL) != 1) {
+        err_set(e, ERR_INVALID, "exactly one of --trace, --swf, --scene and --journal is needed");
         return err_hint(
             e, "for example: nightshift-sim replay --data DIR --trace philly --policy fifo");
     }
@@ -357,6 +359,8 @@ static int read_trace(const struct replay_args *a, struct trace *t, struct err *
         return -1;
     if (a->swf)
         return trace_read_swf(a->swf, (uint32_t)a->gpus_per_node, t, e);
+    if (a->scene)
+        return trace_read_scene(a->scene, t, e);
     if (a->journal)
         return read_journal(a, t, e);
     if (is_trace(a, "philly"))

@@ -145,6 +145,13 @@ int trace_read_swf(const char *file, uint32_t gpus_per_node, struct trace *out, 
 int trace_parse_swf(const struct csv_source *from, uint32_t gpus_per_node, struct trace *out,
                     struct err *e) MUST_USE;
 
+/* A scene written by hand (scene.c says how): machines, tenants, jobs. */
+int trace_read_scene(const char *file, struct trace *out, struct err *e) MUST_USE;
+int trace_parse_scene(const struct csv_source *from, struct trace *out, struct err *e) MUST_USE;
+
+/* What its lines may say, as rows of Markdown. */
+void scene_print_reference(struct buf *out);
+
 /* The jobs of Shockwave (NSDI'23) on a pool of GPUs: FILE, or without one
  * DIR/shockwave/tacc32_120jobs.csv, plain or gzipped.  A job runs as long as alone on its GPUs. */
 struct trace_pool {

@@ -22,7 +22,7 @@ test_expect 'the help of each command names its options' '
             exit 1
     done
     nightshift-sim replay --help >out &&
-    for o in data trace pooled gpus jobs swf journal jitter shift seed freeze-cost policy html starts json; do
+    for o in data trace pooled gpus jobs swf scene journal jitter shift seed freeze-cost policy html starts json; do
         grep -e "--$o" out || exit 1
     done'
 

@@ -118,6 +118,11 @@ test_expect 'swf: a gang larger than the machine is refused' '
     replay 2 "small.swf:8: field .Number of Allocated Processors.: 65" --swf $swf &&
     replay 2 "small.swf:8: field .Number of Allocated Processors.: 65" --swf $swf --gpus-per-node 8'
 
+test_expect 'scene: what is wrong is named' '
+    echo "machines 1 gpus=8" >a.scene && echo "tenant vision wait=3" >>a.scene &&
+    replay 2 "a.scene:2: field .key.: .*wait" --scene a.scene && grep "known are: weight= guarantee=" err &&
+    replay 4 "no.scene" --scene no.scene'
+
 wave=data/tacc32_120jobs.csv
 test_expect 'shockwave: broken, negative and double lines, and gangs too large, are named' '
     fresh shockwave && nightshift-sim replay --data data --trace shockwave --json >out && [ -s out ] &&
