@@ -25,7 +25,7 @@ static const struct policy_key keys[] = {
       "A job of the same user is taken back for one worth so much more, in thousandths" },
     { "min_run_ms", offsetof(struct policy, min_run_ms), 0, 3650 * DAY_MS, 2 * MINUTE_MS,
       "A job that has run for less since it last started is not taken back" },
-    { "thaw_run_ms", offsetof(struct policy, thaw_run_ms), 0, 3650 * DAY_MS, 10 * MINUTE_MS,
+    { "thaw_run_ms", offsetof(struct policy, thaw_run_ms), 0, 3650 * DAY_MS, 12 * MINUTE_MS,
       "After a thaw it is left alone for so long, times the number of times it was taken back" },
     { "express_part_milli", offsetof(struct policy, express_part_milli), 0, 1000000, 2000,
       "A job that has had less than this part of an average job's GPU time is express" },

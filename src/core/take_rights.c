@@ -5,6 +5,7 @@
 
 #define LOST_MS 600000.0 /* work that a freeze loses: so much of it counts like a GPU taken */
 #define RESTS_MAX 12     /* times that a job's rest after a thaw grows */
+#define WAITED_PARTS 8   /* of the time it had waited, one is its rest at least */
 
 /* For each share, the one at whose fork it parts from `leaf`; NONE on the way up itself.  Parents
  * stand before their children. */
@@ -61,10 +62,11 @@ static bool find_rights(struct taker *t, int64_t cost_milli)
     return any;
 }
 
-/* The more often it was taken back, the longer it is left alone. */
+/* The more often it was taken back, and the longer it had waited, the longer it is left alone. */
 static int64_t rest_ms(const struct policy *p, const struct job *v)
 {
-    return v->taken ? p->thaw_run_ms * MIN(v->taken, RESTS_MAX) : p->min_run_ms;
+    int64_t rest_ms = v->taken ? p->thaw_run_ms * MIN(v->taken, RESTS_MAX) : p->min_run_ms;
+    return MAX(rest_ms, (v->held->since_ms - v->wait_ms) / WAITED_PARTS);
 }
 
 /* A job that runs and can be frozen now. */
