@@ -105,10 +105,11 @@ static int64_t usual_ms(const struct forecast *f, uint32_t tenant, uint32_t size
 
 /* ---- statements ---- */
 
-static double worth_of(const struct core *c, uint32_t tenant, const struct request *r,
-                       uint32_t stage)
+static double worth_of(const struct core *c, const struct group *g)
 {
-    return history_worth(&c->history, tenant, history_size(r), stage) / history_gpus_weight(r);
+    const struct shape *sh = &c->shapes.at[g->shape];
+    struct history_of of = { c->shares.at[g->leaf].parent, sh->size, g->leaf, g->family };
+    return history_row(&c->history, of)->worth[g->stage] / sh->weight;
 }
 
 /* GPU thousandths of the same user's jobs that go before it, itself included. */
@@ -116,14 +117,12 @@ static double ahead_of(const struct core *c, const struct job *j)
 {
     const struct share *leaf = &c->shares.at[j->leaf];
     const struct group *own = &c->queue.group[j->group];
-    const struct request *r = &c->shapes.at[j->shape].request;
-    double worth = worth_of(c, leaf->parent, r, own->stage), ahead = 0;
+    double worth = worth_of(c, own), ahead = 0;
     for (uint32_t i = 0; i < leaf->groups.n && i < AHEAD_GROUPS; i++) {
         const struct group *g = &c->queue.group[leaf->groups.at[i].group];
         const struct request *q = &c->shapes.at[g->shape].request;
-        bool before = g->priority != own->priority
-                        ? g->priority > own->priority
-                        : g == own || worth_of(c, leaf->parent, q, g->stage) >= worth;
+        bool before = g->priority != own->priority ? g->priority > own->priority
+                                                   : g == own || worth_of(c, g) >= worth;
         if (before)
             ahead += (double)core_amounts(c, q).of[RES_GPU] * g->n;
     }

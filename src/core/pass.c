@@ -109,9 +109,11 @@ static void open_user(struct core *c, uint32_t leaf)
             continue;
         u->at[i].rank = queue_rank(&u->at[i], &c->policy, c->now_ms);
         const struct shape *sh = &c->shapes.at[u->at[i].shape];
-        if (!row[sh->size])
-            row[sh->size] = history_row(&c->history, s->parent, sh->size);
-        u->at[i].worth = (float)(row[sh->size]->worth[u->at[i].stage] / sh->weight);
+        struct history_of of = { s->parent, sh->size, leaf, u->at[i].family };
+        if (!of.family && !row[of.size])
+            row[of.size] = history_row(&c->history, of);
+        const struct history_row *known = of.family ? history_row(&c->history, of) : row[of.size];
+        u->at[i].worth = (float)(known->worth[u->at[i].stage] / sh->weight);
         heap_push(&s->ready, i);
     }
 }

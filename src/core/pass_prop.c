@@ -67,9 +67,8 @@ static void nothing_that_could_start_waits_after_a_pass(void)
 static float worth_of(const struct core *c, const struct job *j)
 {
     const struct request *r = &c->shapes.at[j->shape].request;
-    return (float)(history_worth(&c->history, core_tenant(c, j), history_size(r),
-                                 history_bin(j->ran_ms)) /
-                   history_gpus_weight(r));
+    const struct history_row *row = history_row(&c->history, core_of(c, j));
+    return (float)(row->worth[history_bin(j->ran_ms)] / history_gpus_weight(r));
 }
 
 static bool job_before(const struct core *c, uint32_t a, uint32_t b)

@@ -28,6 +28,7 @@ struct user_group {
     uint32_t shape; /* NONE while the group waits for a limit */
     uint32_t rank;  /* priority lifted by age; only during a pass */
     float worth;    /* see history.h; only during a pass */
+    uint32_t family;
     uint8_t priority, stage;
 };
 
