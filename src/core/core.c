@@ -64,7 +64,7 @@ static void take_slots(struct core *c, struct job *j, const struct slot *slots, 
     memcpy(h->slot, slots, n * sizeof *slots);
     for (uint32_t i = 0; i < n; i++)
         h->gpu_milli += (uint32_t)__builtin_popcount(slots[i].gpu_mask) * slots[i].milli;
-    j->held = h;
+    queue_hold(&c->queue, (uint32_t)(j - c->queue.job), h);
     core_rate(c, j);
     h->guest = j->thaw_cost_ms && !j->restarts && !cluster_offers(&c->cluster, r, slots, n);
     cluster_take(&c->cluster, r, slots, n);
@@ -84,8 +84,7 @@ static void give_slots(struct core *c, struct job *j, bool ended, int64_t now_ms
     cluster_give(&c->cluster, &c->shapes.at[j->shape].request, h->slot, h->n);
     shares_charge(&c->shares, j->leaf, &h->charged, h->cost_milli, -1, now_ms);
     queue_wake_limit(&c->queue, &c->shapes, &c->shares, j->leaf);
-    free(j->held);
-    j->held = NULL;
+    queue_let_go(&c->queue, (uint32_t)(j - c->queue.job));
 }
 
 /* The effects of a move along the table: queue, resources, memory follow from the two states. */

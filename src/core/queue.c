@@ -28,6 +28,7 @@ void queue_free(struct queue *q)
     for (uint32_t i = 0; i < q->jobs; i++)
         free(q->job[i].held);
     free(q->job);
+    free(q->holder);
     free(q->group);
     map_free(&q->job_by_id);
     map_free(&q->group_by_hash);
@@ -51,10 +52,29 @@ void queue_drop_job(struct queue *q, uint32_t job)
 {
     struct job *j = &q->job[job];
     map_remove(&q->job_by_id, j->id);
-    free(j->held);
-    j->held = NULL;
+    queue_let_go(q, job);
     j->next = q->job_unused;
     q->job_unused = job;
+}
+
+void queue_hold(struct queue *q, uint32_t job, struct held *held)
+{
+    q->job[job].held = held;
+    held->at = q->holders;
+    vec_grow(q->holder, q->holders, q->holder_cap);
+    q->holder[q->holders++] = job;
+}
+
+void queue_let_go(struct queue *q, uint32_t job)
+{
+    struct held *h = q->job[job].held;
+    if (!h)
+        return;
+    uint32_t last = q->holder[--q->holders];
+    q->holder[h->at] = last;
+    q->job[last].held->at = h->at;
+    free(h);
+    q->job[job].held = NULL;
 }
 
 uint32_t queue_find(const struct queue *q, uint64_t id)
@@ -113,6 +133,8 @@ static void user_groups_add(struct user_groups *u, struct user_group g)
     vec_grow(u->at, u->n, u->cap);
     if (cap != u->cap)
         u->pos = xrealloc(u->pos, u->cap, sizeof *u->pos);
+    if (cap != u->cap)
+        u->key = xrealloc(u->key, u->cap, sizeof *u->key);
     u->pos[u->n] = HEAP_OUT;
     u->at[u->n++] = g;
 }
@@ -125,6 +147,7 @@ static void user_groups_remove(struct queue *q, struct share *leaf, uint32_t at)
     if (at == last)
         return;
     u->at[at] = u->at[last];
+    u->key[at] = u->key[last];
     q->group[u->at[at].group].leaf_at = at;
     if (leaf->ready.n)
         heap_rename(&leaf->ready, last, at);

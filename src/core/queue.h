@@ -25,6 +25,7 @@ struct held {
     bool express; /* it has had little so far */
     bool overdue; /* it had waited too long; for as long as that it is left alone */
     bool guest;   /* in room that is kept for another: that one may always have it back */
+    uint32_t at;  /* in queue.holder */
     uint32_t n;
     struct slot slot[];
 };
@@ -71,6 +72,8 @@ struct queue {
     struct job *job;
     uint32_t jobs, job_cap, job_unused; /* unused jobs are chained by `next` */
     struct map job_by_id;
+    uint32_t *holder; /* jobs that hold something, in no order: far fewer than all */
+    uint32_t holders, holder_cap;
     struct group *group;
     uint32_t groups, group_cap, group_unused; /* unused groups are chained by shape_next */
     struct map group_by_hash;
@@ -85,6 +88,10 @@ void queue_free(struct queue *q);
 uint32_t queue_new_job(struct queue *q, uint64_t id);
 void queue_drop_job(struct queue *q, uint32_t job);
 uint32_t queue_find(const struct queue *q, uint64_t id); /* NONE when unknown */
+
+/* The job holds `held` from now on; or nothing any more, which frees it. */
+void queue_hold(struct queue *q, uint32_t job, struct held *held);
+void queue_let_go(struct queue *q, uint32_t job);
 
 /* The job starts or stops waiting. */
 void queue_add(struct queue *q, struct shapes *sh, struct shares *s, uint32_t job);

@@ -281,6 +281,21 @@ static void the_counts_agree_with_a_recount_after_every_step(void)
     }
 }
 
+static void those_who_hold_something_are_listed(void)
+{
+    AUTO(line_free) struct line l = fresh();
+    uint32_t at[3];
+    for (uint32_t i = 0; i < 3; i++) {
+        at[i] = job(&l, i + 1, l.ann, 1, PRIO_NORMAL);
+        queue_hold(&l.q, at[i], xcalloc(1, sizeof(struct held)));
+    }
+    queue_let_go(&l.q, at[0]);
+    queue_let_go(&l.q, at[0]); /* holds nothing any more */
+    CHECK(l.q.holders == 2 && !l.q.job[at[0]].held);
+    queue_drop_job(&l.q, at[2]);
+    CHECK(l.q.holders == 1 && l.q.holder[0] == at[1] && l.q.job[at[1]].held->at == 0);
+}
+
 static const struct test tests[] = {
     { "a group is one user, one priority, one shape", a_group_is_one_user_one_priority_one_shape },
     { "groups of families are told apart, whatever their hash",
@@ -297,6 +312,7 @@ static const struct test tests[] = {
     { "age lifts a priority by a bounded number of classes",
       age_lifts_a_priority_by_a_bounded_number_of_classes },
     { "every reason has a slug and a sentence", every_reason_has_a_slug_and_a_sentence },
+    { "those who hold something are listed", those_who_hold_something_are_listed },
     { "the counts agree with a recount after every step",
       the_counts_agree_with_a_recount_after_every_step },
 };

@@ -18,6 +18,17 @@ struct history_of core_of(const struct core *c, const struct job *j)
                                 .family = j->family };
 }
 
+double core_worth(const struct core *c, struct rows_seen *seen, uint32_t leaf, uint32_t shape,
+                  const struct user_group *u)
+{
+    const struct shape *sh = &c->shapes.at[shape];
+    struct history_of of = { c->shares.at[leaf].parent, sh->size, leaf, u->family };
+    if (!of.family && !seen->row[of.size])
+        seen->row[of.size] = history_row(&c->history, of);
+    const struct history_row *row = of.family ? history_row(&c->history, of) : seen->row[of.size];
+    return row->worth[u->stage] / sh->weight;
+}
+
 int64_t core_ran_ms(const struct job *j, int64_t now_ms)
 {
     return j->ran_ms + (j->held ? MAX(now_ms - j->held->since_ms, INT64_C(0)) : 0);
@@ -75,10 +86,9 @@ static void derive_history(struct core *c)
 {
     struct history *h = &c->history;
     history_derive_begin(h);
-    for (uint32_t i = 0; i < c->queue.jobs; i++) {
-        const struct job *j = &c->queue.job[i];
-        if (j->held)
-            history_derive_running(h, core_of(c, j), j->ran_ms, core_ran_ms(j, c->now_ms));
+    for (uint32_t i = 0; i < c->queue.holders; i++) {
+        const struct job *j = &c->queue.job[c->queue.holder[i]];
+        history_derive_running(h, core_of(c, j), j->ran_ms, core_ran_ms(j, c->now_ms));
     }
     history_derive_done(h);
     c->history_ms = c->now_ms + DERIVE_MS;
@@ -93,7 +103,6 @@ void core_learn(struct core *c)
     c->rate_ms = c->now_ms + RATE_MS;
     for (uint32_t i = 0; i < c->shares.n; i++)
         c->shares.at[i].least_rank = UINT32_MAX;
-    for (uint32_t i = 0; i < c->queue.jobs; i++)
-        if (c->queue.job[i].held)
-            core_rate(c, &c->queue.job[i]);
+    for (uint32_t i = 0; i < c->queue.holders; i++)
+        core_rate(c, &c->queue.job[c->queue.holder[i]]);
 }

@@ -35,6 +35,7 @@ struct user_group {
 struct user_groups {
     struct user_group *at;
     uint32_t *pos; /* place of each in the user's heap */
+    uint64_t *key; /* rank and worth of each as one number: a heap compares little else */
     uint32_t n, cap;
 };
 
