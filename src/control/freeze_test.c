@@ -315,7 +315,7 @@ static int find_submit(void *ctx, int64_t t_ms, struct str line, struct err *e)
 {
     char *out = ctx;
     const char *at = memmem(line.p, line.n, "\"priority\"", 10);
-    const char *to = memmem(line.p, line.n, ",\"family\"", 10);
+    const char *to = memmem(line.p, line.n, ",\"family\"", 9);
     (void)t_ms;
     (void)e;
     if (memmem(line.p, line.n, "\"ev\":\"submit\"", 13) && at && to)
