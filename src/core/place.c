@@ -2,7 +2,7 @@
 
 #define INFINITE 3e38f
 #define ROW_LOOKS 32 /* cells of one row that are looked at */
-#define GAINS 64     /* that are remembered */
+#define GAINS 256    /* that are remembered */
 
 /* What a share that takes so many steps of a GPU does to its waste, by how much of that is free; and
  * the best of all GPUs with no more free than that.  Shares come in few sizes, searches often. */
@@ -34,7 +34,7 @@ static const struct gain *find_gain(const struct search *s)
 {
     const float *waste = s->d->waste[s->k->model];
     uint32_t take = (s->milli * DEMAND_STEPS + GPU_MILLI - 1) / GPU_MILLI;
-    struct gain *g = &s->gains[(s->k->model * (DEMAND_STEPS + 1) + take) % GAINS];
+    struct gain *g = &s->gains[(s->k->model * 37 + take) % GAINS]; /* round shares meet rarely */
     float least = INFINITE;
     if (g->epoch == s->d->epoch && g->model == s->k->model && g->take == take)
         return g;
