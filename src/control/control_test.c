@@ -1,5 +1,6 @@
 #include "control/control.h"
 
+#include "journal/journal.h"
 #include "tests/lib/controlling.h"
 
 #define RUN(ms) "{\"command\":[\"x\"],\"env\":{\"SIM_RUN_MS\":\"" ms "\"}}"
@@ -338,6 +339,40 @@ static void only_what_runs_can_be_attached_to(void)
     controlling_end(&t);
 }
 
+struct families {
+    uint32_t of[8];
+    size_t n;
+};
+
+static int note_family(void *ctx, int64_t t_ms, struct str line, struct err *e)
+{
+    struct families *f = ctx;
+    AUTO(arena_free) struct arena a = { 0 };
+    struct event ev;
+    (void)t_ms;
+    if (journal_read(line, &a, &ev, e) < 0)
+        return -1;
+    if (ev.kind == EVENT_SUBMIT && f->n < ARRAY_LEN(f->of))
+        f->of[f->n++] = ev.submit.family;
+    return 0;
+}
+
+static void the_journal_says_which_jobs_are_the_same_work(void)
+{
+    struct controlling t;
+    struct families f = { 0 };
+    struct err e;
+    controlling_begin(&t, NULL);
+    controlling_submit(&t, "{\"name\":\"train-1\",\"command\":[\"x\"]}");
+    controlling_submit(&t, "{\"name\":\"train-2\",\"command\":[\"x\"]}");
+    controlling_submit(&t, "{\"command\":[\"x\"]}");
+    controlling_submit(&t, "{\"name\":\"x\",\"command\":[\"/bin/x\"]}");
+    controlling_settle(&t);
+    CHECK(store_journal(t.s.store, note_family, &f, &e) == 0 && f.n == 4);
+    CHECK(f.of[0] && f.of[0] == f.of[1] && f.of[2] != f.of[0] && f.of[2] == f.of[3]);
+    controlling_end(&t);
+}
+
 static const struct test tests[] = {
     { "a job runs, and all of it is written down", a_job_runs_and_all_of_it_is_written_down },
     { "what is not said is filled in from the machine", what_is_not_said_is_filled_in },
@@ -354,5 +389,7 @@ static const struct test tests[] = {
     { "stopping starts nothing, and end_all ends what runs",
       stopping_starts_nothing_and_end_all_ends_all },
     { "only what runs can be attached to", only_what_runs_can_be_attached_to },
+    { "the journal says which jobs are the same work",
+      the_journal_says_which_jobs_are_the_same_work },
 };
 TEST_MAIN(tests)

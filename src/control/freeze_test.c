@@ -315,10 +315,11 @@ static int find_submit(void *ctx, int64_t t_ms, struct str line, struct err *e)
 {
     char *out = ctx;
     const char *at = memmem(line.p, line.n, "\"priority\"", 10);
+    const char *to = memmem(line.p, line.n, ",\"family\"", 9);
     (void)t_ms;
     (void)e;
-    if (memmem(line.p, line.n, "\"ev\":\"submit\"", 13) && at)
-        snprintf(out, 200, "%.*s", (int)(line.n - (size_t)(at - line.p)), at);
+    if (memmem(line.p, line.n, "\"ev\":\"submit\"", 13) && at && to)
+        snprintf(out, 200, "%.*s", (int)(to - at), at);
     return 0;
 }
 
@@ -328,13 +329,13 @@ static void what_a_freeze_costs_is_noted_at_the_submit(void)
     static const struct {
         const char *spec, *terms;
     } rows[] = {
-        { MODE("signal", "60s"), ",\"thaw_cost_ms\":30000}" },
-        { MODE("signal", "1s"), ",\"thaw_cost_ms\":5000}" },
-        { MODE("signal", "2h"), ",\"thaw_cost_ms\":120000}" },
-        { MODE("requeue", "2h"), ",\"thaw_cost_ms\":5000,\"restarts\":true}" },
-        { MODE("pause", "60s"), "}" },
-        { MODE("none", "60s"), "}" },
-        { JOB(",\"max_time\":\"90s\"", ""), ",\"limit_ms\":90000}" },
+        { MODE("signal", "60s"), ",\"thaw_cost_ms\":30000" },
+        { MODE("signal", "1s"), ",\"thaw_cost_ms\":5000" },
+        { MODE("signal", "2h"), ",\"thaw_cost_ms\":120000" },
+        { MODE("requeue", "2h"), ",\"thaw_cost_ms\":5000,\"restarts\":true" },
+        { MODE("pause", "60s"), "" },
+        { MODE("none", "60s"), "" },
+        { JOB(",\"max_time\":\"90s\"", ""), ",\"limit_ms\":90000" },
     };
 #undef MODE
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {

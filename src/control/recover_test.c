@@ -173,7 +173,7 @@ static void a_machine_that_shrank_keeps_what_it_took_and_says_why_it_waits(void)
     struct controlling t;
     struct node_view n;
     controlling_begin(&t, NULL);
-    uint64_t lost = running(&t, ASK("\"gpus\":4", ""));
+    uint64_t lost = running(&t, ASK("\"gpus\":4", ",\"name\":\"other\""));
     uint64_t large = controlling_submit(&t, ASK("\"gpus\":4", ""));
     uint64_t wide = controlling_submit(&t, ASK("\"gpus\":1,\"cpus\":16", ""));
     uint64_t gang = controlling_submit(&t, ASK("\"gpus\":2", ",\"replicas\":2"));

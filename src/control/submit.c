@@ -3,6 +3,7 @@
 
 #include "control/after.h"
 #include "control/state.h"
+#include "spec/work.h"
 
 #define SUBMIT_MAX 100000u
 
@@ -30,29 +31,15 @@ static void fill_request(struct control *c, struct request *r)
     r->mem_mib = MAX(r->mem_mib, 1u);
 }
 
-static struct str base_name(struct str path)
-{
-    for (struct str rest = path, part; str_cut(rest, '/', &part, &rest);)
-        path = rest;
-    return path;
-}
-
 static bool is_name_byte(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
            strchr("._-+", c);
 }
 
-/* The program's name; of a shell line its first word. */
 static struct str default_name(const struct spec *s)
 {
-    struct str first = str_of(s->argv[0]), line, word;
-    if (s->n_args >= 3 && strcmp(s->argv[1], "-c") == 0) {
-        line = str_of(s->argv[2]);
-        if (str_next_word(&line, &word))
-            first = word;
-    }
-    first = base_name(first);
+    struct str first = work_program(s);
     for (size_t i = 0; i < first.n; i++)
         if (!is_name_byte(first.p[i]))
             first.n = i;
@@ -83,7 +70,8 @@ static struct event submit_event(struct control *c, const struct control_submit 
                                        .held = spec->held,
                                        .begin_ms = spec->begin_ms,
                                        .after = of->after.v,
-                                       .afters = of->after.n };
+                                       .afters = of->after.n,
+                                       .family = work_family(spec) };
     freeze_terms(c, spec, &ev.submit);
     return ev;
 }

@@ -76,14 +76,15 @@ static uint32_t row_index(const struct cell *ce)
     return ce->whole ? ROW_WHOLE + ce->whole : row_of_part(ce->best_part);
 }
 
-/* By free CPUs, then memory, then GPUs: the order says nothing about what happened before. */
-static int cell_order(const struct cell *a, const struct cell *b)
+/* By free CPUs, then memory, then GPUs: the order says nothing about what happened before.  What
+ * lies in the row decides nearly always; cells are all over the memory. */
+static int cell_order(const struct cluster *c, const struct row_cell *a, const struct cell *b)
 {
-    if (a->room.cpu_milli != b->room.cpu_milli)
-        return a->room.cpu_milli < b->room.cpu_milli ? -1 : 1;
-    if (a->room.mem_mib != b->room.mem_mib)
-        return a->room.mem_mib < b->room.mem_mib ? -1 : 1;
-    return memcmp(a->room.gpu, b->room.gpu, sizeof a->room.gpu);
+    if (a->cpu_milli != b->room.cpu_milli)
+        return a->cpu_milli < b->room.cpu_milli ? -1 : 1;
+    if (a->mem_mib != b->room.mem_mib)
+        return a->mem_mib < b->room.mem_mib ? -1 : 1;
+    return memcmp(c->cell[a->cell].room.gpu, b->room.gpu, sizeof b->room.gpu);
 }
 
 static uint32_t row_search(const struct cluster *c, const struct row *r, const struct cell *ce)
@@ -91,7 +92,7 @@ static uint32_t row_search(const struct cluster *c, const struct row *r, const s
     uint32_t lo = 0, hi = r->n;
     while (lo < hi) {
         uint32_t mid = lo + (hi - lo) / 2;
-        if (cell_order(&c->cell[r->at[mid].cell], ce) < 0)
+        if (cell_order(c, &r->at[mid], ce) < 0)
             lo = mid + 1;
         else
             hi = mid;
@@ -115,6 +116,7 @@ static void row_add(struct cluster *c, uint32_t cell)
         .part = ce->best_part,
     };
     r->n++;
+    r->strand_epoch = 0;
     c->kind[ce->kind].rows_used |= 1u << row_index(ce);
 }
 

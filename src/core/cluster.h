@@ -47,6 +47,8 @@ struct row_cell {
 struct row {
     struct row_cell *at; /* in order of free CPUs, then memory, then GPUs */
     uint32_t n, cap;
+    float strand_most;     /* of its cells, at least; computed from the demand of strand_epoch */
+    uint32_t strand_epoch; /* 0: a cell has come since */
 };
 
 struct kind {

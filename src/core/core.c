@@ -64,7 +64,7 @@ static void take_slots(struct core *c, struct job *j, const struct slot *slots, 
     memcpy(h->slot, slots, n * sizeof *slots);
     for (uint32_t i = 0; i < n; i++)
         h->gpu_milli += (uint32_t)__builtin_popcount(slots[i].gpu_mask) * slots[i].milli;
-    j->held = h;
+    queue_hold(&c->queue, (uint32_t)(j - c->queue.job), h);
     core_rate(c, j);
     h->guest = j->thaw_cost_ms && !j->restarts && !cluster_offers(&c->cluster, r, slots, n);
     cluster_take(&c->cluster, r, slots, n);
@@ -76,8 +76,7 @@ static void give_slots(struct core *c, struct job *j, bool ended, int64_t now_ms
 {
     const struct held *h = j->held;
     int64_t ran_ms = core_ran_ms(j, now_ms);
-    history_learn(&c->history, core_tenant(c, j), history_size(&c->shapes.at[j->shape].request),
-                  j->ran_ms, ran_ms, ended);
+    history_learn(&c->history, core_of(c, j), j->ran_ms, ran_ms, ended);
     if (ended)
         history_learn_work(&c->history, (double)ran_ms * h->gpu_milli / GPU_MILLI);
     j->ran_ms = ran_ms;
@@ -85,8 +84,7 @@ static void give_slots(struct core *c, struct job *j, bool ended, int64_t now_ms
     cluster_give(&c->cluster, &c->shapes.at[j->shape].request, h->slot, h->n);
     shares_charge(&c->shares, j->leaf, &h->charged, h->cost_milli, -1, now_ms);
     queue_wake_limit(&c->queue, &c->shapes, &c->shares, j->leaf);
-    free(j->held);
-    j->held = NULL;
+    queue_let_go(&c->queue, (uint32_t)(j - c->queue.job));
 }
 
 /* The effects of a move along the table: queue, resources, memory follow from the two states. */
@@ -334,6 +332,7 @@ static int apply_submit(struct core *c, const struct event *ev, int64_t now_ms, 
     j->thaw_cost_ms = s->thaw_cost_ms;
     j->restarts = s->restarts;
     j->limit_ms = s->limit_ms;
+    j->family = s->family;
     j->ran_ms = s->ran_ms;
     j->taken = s->taken;
     j->leaf = leaf;
@@ -442,6 +441,12 @@ static int apply_runs(struct core *c, const struct event_runs *r, struct err *e)
     uint32_t tenant = r->tenant.n ? shares_tenant(&c->shares, r->tenant) : NONE;
     if (r->tenant.n && tenant == NONE)
         return err_set(e, ERR_NOT_FOUND, "runs: there is no tenant '%.*s'", STR_ARG(r->tenant));
+    uint32_t user = tenant == NONE || !r->user.n ? NONE : shares_user(&c->shares, tenant, r->user);
+    if (r->user.n && user == NONE)
+        return err_set(e, ERR_NOT_FOUND, "runs: there is no '%.*s' of tenant '%.*s'",
+                       STR_ARG(r->user), STR_ARG(r->tenant));
+    if ((r->user.n == 0) != (r->family == 0))
+        return err_set(e, ERR_INVALID, "runs: a family is a user's");
     if (r->size > HISTORY_SIZES || (tenant != NONE && r->size == HISTORY_SIZES) ||
         r->bin >= HISTORY_BINS || r->ended_milli < 0 || r->exposed_ms < 0)
         return err_set(e, ERR_INVALID, "runs: size %u, bin %u: there is no such row", r->size,
@@ -452,8 +457,8 @@ static int apply_runs(struct core *c, const struct event_runs *r, struct err *e)
         c->history.works = (double)r->works_milli / 1000;
         c->history.work_ms = (double)r->work_ms;
     }
-    history_set(&c->history, tenant, r->size, r->bin, (double)r->ended_milli / 1000,
-                (double)r->exposed_ms);
+    history_set(&c->history, (struct history_of){ tenant, r->size, user, r->family }, r->bin,
+                (double)r->ended_milli / 1000, (double)r->exposed_ms);
     return 0;
 }
 

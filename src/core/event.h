@@ -142,6 +142,9 @@ struct event_submit {
     uint32_t thaw_cost_ms; /* what a freeze and a thaw cost it; 0: it cannot be taken back */
     bool restarts;         /* a freeze loses its work */
     int64_t limit_ms;      /* how long it may run; 0: for ever */
+    /* Jobs of one user with the same number are the same work, by name and program: what is learnt
+     * of the run times of some says something about the others.  0: nothing is known of that. */
+    uint32_t family;
     /* Of a job that was taken before the journal begins: */
     bool known;       /* it is not asked again whether it could ever run */
     uint16_t frozen;  /* 1: it is frozen; 2: and wants to go on */
@@ -180,7 +183,8 @@ struct event_demand {
 
 /* Jobs of one tenant (empty: of all) and one size that ran for so long: see core/history.h. */
 struct event_runs {
-    struct str tenant;
+    struct str tenant, user; /* of one user's family; user empty and family 0: of the tenant */
+    uint32_t family;
     uint32_t size, bin; /* size HISTORY_SIZES: of every size */
     int64_t ended_milli, exposed_ms;
     int64_t works_milli, work_ms; /* of all: jobs that ended, and their GPU time */

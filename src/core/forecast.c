@@ -105,27 +105,20 @@ static int64_t usual_ms(const struct forecast *f, uint32_t tenant, uint32_t size
 
 /* ---- statements ---- */
 
-static double worth_of(const struct core *c, uint32_t tenant, const struct request *r,
-                       uint32_t stage)
-{
-    return history_worth(&c->history, tenant, history_size(r), stage) / history_gpus_weight(r);
-}
-
 /* GPU thousandths of the same user's jobs that go before it, itself included. */
 static double ahead_of(const struct core *c, const struct job *j)
 {
-    const struct share *leaf = &c->shares.at[j->leaf];
+    const struct user_groups *u = &c->shares.at[j->leaf].groups;
     const struct group *own = &c->queue.group[j->group];
-    const struct request *r = &c->shapes.at[j->shape].request;
-    double worth = worth_of(c, leaf->parent, r, own->stage), ahead = 0;
-    for (uint32_t i = 0; i < leaf->groups.n && i < AHEAD_GROUPS; i++) {
-        const struct group *g = &c->queue.group[leaf->groups.at[i].group];
-        const struct request *q = &c->shapes.at[g->shape].request;
-        bool before = g->priority != own->priority
-                        ? g->priority > own->priority
-                        : g == own || worth_of(c, leaf->parent, q, g->stage) >= worth;
+    struct rows_seen seen = { 0 };
+    double worth = core_worth(c, &seen, j->leaf, own->shape, &u->at[own->leaf_at]), ahead = 0;
+    for (uint32_t i = 0; i < u->n && i < AHEAD_GROUPS; i++) {
+        const struct group *g = &c->queue.group[u->at[i].group];
+        bool before = u->at[i].priority != own->priority
+                        ? u->at[i].priority > own->priority
+                        : g == own || core_worth(c, &seen, j->leaf, g->shape, &u->at[i]) >= worth;
         if (before)
-            ahead += (double)core_amounts(c, q).of[RES_GPU] * g->n;
+            ahead += (double)core_amounts(c, &c->shapes.at[g->shape].request).of[RES_GPU] * g->n;
     }
     return MAX(ahead, 1.0);
 }

@@ -196,6 +196,7 @@ static struct fill fill_new(const struct cluster *c, const struct request *r,
 void gang_scratch_free(struct gang_scratch *g)
 {
     free(g->cand);
+    free(g->gain);
 }
 
 bool gang_find_on(const struct cluster *c, const struct request *r, const uint32_t *node,

@@ -13,6 +13,7 @@
 struct gang_scratch {
     struct candidate *cand;
     uint32_t cap;
+    struct gain *gain; /* of shares, on the prices of one demand: see place.c */
 };
 void gang_scratch_free(struct gang_scratch *g);
 

@@ -13,13 +13,16 @@
 /* Inside one user: priority lifted by age, then who came first. */
 static bool group_before(const void *ctx, uint32_t a, uint32_t b)
 {
-    const struct user_group *x = &((const struct user_groups *)ctx)->at[a];
-    const struct user_group *y = &((const struct user_groups *)ctx)->at[b];
-    if (x->rank != y->rank)
-        return x->rank > y->rank;
-    if (x->worth < y->worth || y->worth < x->worth)
-        return x->worth > y->worth;
-    return x->first_id < y->first_id;
+    const struct user_groups *u = ctx;
+    return u->key[a] != u->key[b] ? u->key[a] > u->key[b] : u->at[a].first_id < u->at[b].first_id;
+}
+
+/* A worth is above 0, and the bits of such numbers have their order. */
+static void set_key(struct user_groups *u, uint32_t i)
+{
+    uint32_t worth;
+    memcpy(&worth, &u->at[i].worth, sizeof worth);
+    u->key[i] = (uint64_t)u->at[i].rank << 32 | worth;
 }
 
 static bool find_place(struct core *c, const struct request *r)
@@ -106,18 +109,15 @@ static void open_user(struct core *c, uint32_t leaf)
     s->ready.pos = u->pos;
     s->ready.before = group_before;
     s->ready.ctx = u;
-    const struct history_row *row[HISTORY_SIZES] = { 0 };
+    struct rows_seen seen = { 0 };
     s->opened = true;
     for (uint32_t i = 0; i < u->n; i++) {
         if (u->at[i].shape == NONE ||
             (c->shapes.no_room[u->at[i].shape] && !is_its_review(c, u->at[i].first_id)))
             continue;
         u->at[i].rank = queue_rank(&u->at[i], &c->policy, c->now_ms);
-        const struct shape *sh = &c->shapes.at[u->at[i].shape];
-        if (!row[sh->size])
-            row[sh->size] = history_row(&c->history, s->parent, sh->size);
-        double worth = row[sh->size]->worth[u->at[i].stage] / sh->weight;
-        u->at[i].worth = (float)(worth * window_worth(c, &sh->request));
+        u->at[i].worth = (float)core_worth(c, &seen, leaf, u->at[i].shape, &u->at[i]);
+        set_key(u, i);
         heap_push(&s->ready, i);
     }
 }
@@ -274,6 +274,7 @@ static bool take_turn(struct core *c, uint32_t leaf, struct arena *a, struct pla
             continue;
         if (more) { /* else the group is gone, and its place may be another's */
             u->at[at].rank = queue_rank(&u->at[at], &c->policy, c->now_ms);
+            set_key(u, at);
             heap_push(h, at);
         }
         return true;

@@ -67,9 +67,9 @@ static void nothing_that_could_start_waits_after_a_pass(void)
 static float worth_of(const struct core *c, const struct job *j)
 {
     const struct request *r = &c->shapes.at[j->shape].request;
-    double worth =
-        history_worth(&c->history, core_tenant(c, j), history_size(r), history_bin(j->ran_ms));
-    return (float)(worth / history_gpus_weight(r) * window_worth(c, r));
+    const struct history_row *row = history_row(&c->history, core_of(c, j));
+    double worth = row->worth[history_bin(j->ran_ms)] / history_gpus_weight(r);
+    return (float)(worth * window_worth(c, r));
 }
 
 static bool job_before(const struct core *c, uint32_t a, uint32_t b)

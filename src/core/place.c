@@ -2,41 +2,52 @@
 
 #define INFINITE 3e38f
 #define ROW_LOOKS 32 /* cells of one row that are looked at */
+#define GAINS 256    /* that are remembered */
+
+/* What a share that takes so many steps of a GPU does to its waste, by how much of that is free; and
+ * the best of all GPUs with no more free than that.  Shares come in few sizes, searches often. */
+struct gain {
+    uint32_t epoch, model, take; /* what it was made for */
+    float of[DEMAND_STEPS + 1], least[DEMAND_STEPS + 1];
+};
 
 /* One replica looking for a place on one kind of node. */
 struct search {
     struct cluster *c;
     const struct demand *d;
     const struct request *r;
-    const struct kind *k;
+    struct kind *k;
     uint32_t milli;     /* the share of one GPU it takes here; 0 for whole ones */
     uint32_t gpu_milli; /* all it takes of GPUs */
     float price;        /* of that on this model */
     bool every;         /* looks at every cell */
     bool left_out;      /* cells of a long row were not looked at */
-    float gain[DEMAND_STEPS + 1], least_gain[DEMAND_STEPS + 1]; /* of a share; see fill_gain */
-    float open_cost;                 /* of a share on a whole GPU in the row that is looked at */
-    uint32_t gain_milli, gain_model; /* what gain was made for */
-    float best_cost;                 /* infinite: nothing fits so far */
+    struct gain *gains; /* remembered */
+    const struct gain *gain;
+    float open_cost; /* of a share on a whole GPU in the row that is looked at */
+    float best_cost; /* infinite: nothing fits so far */
     uint32_t best_cell;
     uint8_t best_gpu; /* for a share: which of the cell's GPUs */
 };
 
-/* What a share of `milli` does to the waste of a GPU, by how much of that is free; and the best of
- * all GPUs with no more free than that. */
-static void fill_gain(struct search *s)
+static const struct gain *find_gain(const struct search *s)
 {
     const float *waste = s->d->waste[s->k->model];
     uint32_t take = (s->milli * DEMAND_STEPS + GPU_MILLI - 1) / GPU_MILLI;
+    struct gain *g = &s->gains[(s->k->model * 37 + take) % GAINS]; /* round shares meet rarely */
     float least = INFINITE;
-    s->gain_milli = s->milli;
-    s->gain_model = s->k->model;
+    if (g->epoch == s->d->epoch && g->model == s->k->model && g->take == take)
+        return g;
+    g->epoch = s->d->epoch;
+    g->model = s->k->model;
+    g->take = take;
     for (uint32_t f = 0; f <= DEMAND_STEPS; f++) {
-        s->gain[f] = waste[f > take ? f - take : 0] - waste[f];
+        g->of[f] = waste[f > take ? f - take : 0] - waste[f];
         if (f + 1 >= take) /* a step holds parts a little larger, too */
-            least = MIN(least, s->gain[f]);
-        s->least_gain[f] = least;
+            least = MIN(least, g->of[f]);
+        g->least[f] = least;
     }
+    return g;
 }
 
 /* The GPU where the share leaves the least waste.  In one link group the GPUs lie sorted, whole
@@ -52,7 +63,7 @@ static float share_cost(const struct search *s, const struct cell *ce, uint8_t *
             break;
         if (free_milli < s->milli)
             continue;
-        float cost = s->gain[free_milli * DEMAND_STEPS / GPU_MILLI];
+        float cost = s->gain->of[free_milli * DEMAND_STEPS / GPU_MILLI];
         cost += free_milli == GPU_MILLI ? opens : 0;
         if (cost < best) {
             best = cost;
@@ -84,7 +95,7 @@ static float stranded_after(const struct search *s, const struct row_cell *rc)
 static float least_share(const struct search *s, const struct row_cell *rc)
 {
     float part =
-        rc->part < s->milli ? INFINITE : s->least_gain[rc->part * DEMAND_STEPS / GPU_MILLI];
+        rc->part < s->milli ? INFINITE : s->gain->least[rc->part * DEMAND_STEPS / GPU_MILLI];
     return rc->best_part == GPU_MILLI ? MIN(part, s->open_cost) : part;
 }
 
@@ -113,6 +124,27 @@ static void look(struct search *s, struct row_cell *rc, float row_cost)
     s->best_gpu = gpu;
 }
 
+/* The most that is stranded in a cell of the row. */
+static float most_stranded(const struct search *s, struct row *row)
+{
+    if (row->strand_epoch != s->d->epoch) {
+        row->strand_epoch = s->d->epoch;
+        row->strand_most = 0;
+        for (uint32_t i = 0; i < row->n; i++)
+            row->strand_most = MAX(row->strand_most, stranded(s, &row->at[i]));
+    }
+    return row->strand_most;
+}
+
+/* The best that the share can do in a row; see row_of_part. */
+static float least_in_row(const struct search *s, uint32_t index)
+{
+    static const uint8_t part_below[] = { 20, 50, DEMAND_STEPS };
+    if (index <= ROW_WHOLE)
+        return s->gain->least[part_below[index] - 1];
+    return MIN(s->gain->least[DEMAND_STEPS - 1], s->open_cost);
+}
+
 /* Cells of a row lie in order of free CPUs: those with too few are not looked at. */
 static uint32_t first_with_cpu(const struct search *s, const struct row *row)
 {
@@ -129,7 +161,7 @@ static uint32_t first_with_cpu(const struct search *s, const struct row *row)
 
 static void look_row(struct search *s, uint32_t index)
 {
-    const struct row *row = &s->k->row[index];
+    struct row *row = &s->k->row[index];
     float cost = s->price;
     if (s->r->gpus) {
         uint32_t whole = index - ROW_WHOLE;
@@ -138,15 +170,18 @@ static void look_row(struct search *s, uint32_t index)
     }
     if (s->milli && index > ROW_WHOLE) {
         uint32_t whole = index - ROW_WHOLE;
-        s->open_cost = s->gain[DEMAND_STEPS] + s->d->block[whole - 1] - s->d->block[whole];
+        s->open_cost = s->gain->of[DEMAND_STEPS] + s->d->block[whole - 1] - s->d->block[whole];
     }
-    if (cost + (s->milli ? s->least_gain[DEMAND_STEPS] : 0) - (float)s->gpu_milli >= s->best_cost)
+    /* No cell is looked at in vain: look() would find out the same of each. */
+    float least = s->milli ? least_in_row(s, index) : 0, taken = (float)s->gpu_milli;
+    if (cost + least - MIN(most_stranded(s, row), taken) >= s->best_cost)
         return;
     uint32_t from = first_with_cpu(s, row), n = row->n - from;
     uint32_t looks = s->every ? n : MIN(n, (uint32_t)ROW_LOOKS);
     s->left_out = s->left_out || looks < n;
+    uint64_t step = looks == n ? ROW_LOOKS : n; /* in parts of ROW_LOOKS: a shift, no division */
     for (uint32_t i = 0; i < looks; i++)
-        look(s, &row->at[from + (looks == n ? i : (uint32_t)((uint64_t)i * n / looks))], cost);
+        look(s, &row->at[from + (uint32_t)(i * step / ROW_LOOKS)], cost);
 }
 
 static void look_kind(struct search *s, uint32_t kind)
@@ -158,9 +193,8 @@ static void look_kind(struct search *s, uint32_t kind)
     s->milli = request_shares_gpu(r) ? kind_share_milli(s->k, r) : 0;
     s->gpu_milli = s->milli + r->gpus * GPU_MILLI;
     s->price = (float)s->gpu_milli * (s->gpu_milli ? s->d->price[s->k->model] : 0);
-    if (s->milli &&
-        (s->milli != s->gain_milli || (s->k->model != s->gain_model && s->d->models_differ)))
-        fill_gain(s);
+    if (s->milli)
+        s->gain = find_gain(s);
     uint32_t first = r->gpus ? ROW_WHOLE + r->gpus : s->milli ? row_of_part(s->milli) : 0;
     for (uint32_t left = s->k->rows_used >> first << first; left; left &= left - 1)
         look_row(s, (uint32_t)__builtin_ctz(left));
@@ -186,9 +220,12 @@ static struct slot make_slot(const struct search *s)
 }
 
 static bool find_one(struct cluster *c, const struct demand *d, const struct request *r,
-                     struct slot *out)
+                     struct gang_scratch *g, struct slot *out)
 {
     struct search s = { .c = c, .d = d, .r = r, .best_cell = NONE, .best_cost = INFINITE };
+    if (!g->gain)
+        g->gain = xcalloc(GAINS, sizeof *g->gain);
+    s.gains = g->gain;
     for (uint32_t k = 0; k < c->kinds; k++)
         look_kind(&s, k);
     s.every = s.best_cell == NONE && s.left_out;
@@ -203,7 +240,7 @@ static bool find_one(struct cluster *c, const struct demand *d, const struct req
 bool place_find(struct cluster *c, const struct demand *d, const struct request *r,
                 struct gang_scratch *g, struct slot *out)
 {
-    return r->replicas == 1 ? find_one(c, d, r, out) : gang_find(c, r, g, out);
+    return r->replicas == 1 ? find_one(c, d, r, g, out) : gang_find(c, r, g, out);
 }
 
 /* ---- never ---- */

@@ -16,7 +16,7 @@ static uint32_t longest_row(const struct cluster *c)
 
 static void check_same(uint64_t seed, struct cluster *c, struct demand *d, const struct request *r)
 {
-    struct gang_scratch g = { 0 };
+    AUTO(gang_scratch_free) struct gang_scratch g = { 0 };
     struct slot s;
     bool found = place_find(c, d, r, &g, &s);
     CHECK_AT(seed, found == brute_gang_fits(c, r, false));
@@ -56,7 +56,7 @@ static void the_one_node_in_a_long_row_is_found(void)
 {
     AUTO(cluster_free) struct cluster c;
     AUTO(demand_free) struct demand d;
-    struct gang_scratch g = { 0 };
+    AUTO(gang_scratch_free) struct gang_scratch g = { 0 };
     struct slot s = { 0 };
     struct err e;
     cluster_init(&c);
@@ -106,7 +106,7 @@ static void a_share_fills_an_open_gpu_before_it_opens_another(void)
 {
     AUTO(cluster_free) struct cluster c = two_models();
     AUTO(demand_free) struct demand d;
-    struct gang_scratch g = { 0 };
+    AUTO(gang_scratch_free) struct gang_scratch g = { 0 };
     struct slot s;
     demand_init(&d);
     struct request half = { .replicas = 1, .gpu_milli = 500 }, whole = { .replicas = 1, .gpus = 1 };
@@ -121,7 +121,7 @@ static void jobs_that_could_run_anywhere_leave_the_model_that_others_need(void)
 {
     AUTO(cluster_free) struct cluster c = two_models();
     AUTO(demand_free) struct demand d;
-    struct gang_scratch g = { 0 };
+    AUTO(gang_scratch_free) struct gang_scratch g = { 0 };
     struct slot s;
     demand_init(&d);
     struct request bound = { .replicas = 1, .gpus = 1, .models = 1 };
@@ -200,7 +200,7 @@ static void what_is_possible_is_found_on_an_idle_cluster(void)
     for (uint64_t seed = 1; seed <= 1500; seed++) {
         AUTO(cluster_free) struct cluster c;
         AUTO(demand_free) struct demand d;
-        struct gang_scratch g = { 0 };
+        AUTO(gang_scratch_free) struct gang_scratch g = { 0 };
         struct slot s[16];
         struct err e = { 0 };
         struct rng rng = { seed };
@@ -213,7 +213,6 @@ static void what_is_possible_is_found_on_an_idle_cluster(void)
             CHECK_AT(seed, place_find(&c, &d, &r, &g, s) == possible);
             CHECK_AT(seed, possible || e.msg[0]);
         }
-        gang_scratch_free(&g);
     }
 }
 

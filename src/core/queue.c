@@ -28,9 +28,10 @@ void queue_free(struct queue *q)
     for (uint32_t i = 0; i < q->jobs; i++)
         free(q->job[i].held);
     free(q->job);
+    free(q->holder);
     free(q->group);
     map_free(&q->job_by_id);
-    map_free(&q->group_by_key);
+    map_free(&q->group_by_hash);
 }
 
 uint32_t queue_new_job(struct queue *q, uint64_t id)
@@ -51,10 +52,29 @@ void queue_drop_job(struct queue *q, uint32_t job)
 {
     struct job *j = &q->job[job];
     map_remove(&q->job_by_id, j->id);
-    free(j->held);
-    j->held = NULL;
+    queue_let_go(q, job);
     j->next = q->job_unused;
     q->job_unused = job;
+}
+
+void queue_hold(struct queue *q, uint32_t job, struct held *held)
+{
+    q->job[job].held = held;
+    held->at = q->holders;
+    vec_grow(q->holder, q->holders, q->holder_cap);
+    q->holder[q->holders++] = job;
+}
+
+void queue_let_go(struct queue *q, uint32_t job)
+{
+    struct held *h = q->job[job].held;
+    if (!h)
+        return;
+    uint32_t last = q->holder[--q->holders];
+    q->holder[h->at] = last;
+    q->job[last].held->at = h->at;
+    free(h);
+    q->job[job].held = NULL;
 }
 
 uint32_t queue_find(const struct queue *q, uint64_t id)
@@ -65,11 +85,36 @@ uint32_t queue_find(const struct queue *q, uint64_t id)
 
 /* ---- groups ---- */
 
-static uint64_t group_key(uint32_t leaf, uint32_t shape, uint8_t priority, uint8_t stage)
+static uint64_t group_hash(const struct group *g)
 {
-    return (uint64_t)leaf << 36 | (uint64_t)shape << 6 | (uint64_t)stage << 2 | priority;
+    uint64_t plain = (uint64_t)g->leaf << 36 | (uint64_t)g->shape << 6 | (uint64_t)g->stage << 2;
+    return (plain | g->priority) ^ (uint64_t)g->family << 24;
 }
-_Static_assert(PRIO_COUNT <= 4 && HISTORY_BINS <= 16, "a group's key has bits for them");
+
+static bool is_same_group(const struct group *a, const struct group *b)
+{
+    return a->leaf == b->leaf && a->shape == b->shape && a->family == b->family &&
+           a->stage == b->stage && a->priority == b->priority;
+}
+
+static uint32_t first_of_hash(const struct queue *q, uint64_t hash)
+{
+    uint64_t hit;
+    return map_get(&q->group_by_hash, hash, &hit) ? (uint32_t)hit : NONE;
+}
+
+static void forget_group(struct queue *q, uint32_t group)
+{
+    uint64_t hash = group_hash(&q->group[group]);
+    uint32_t i = first_of_hash(q, hash), next = q->group[group].same_next;
+    if (i == group && next == NONE)
+        map_remove(&q->group_by_hash, hash);
+    else if (i == group)
+        map_set(&q->group_by_hash, hash, next);
+    for (; i != group && i != NONE; i = q->group[i].same_next)
+        if (q->group[i].same_next == group)
+            q->group[i].same_next = next;
+}
 
 static uint32_t group_alloc(struct queue *q)
 {
@@ -88,6 +133,8 @@ static void user_groups_add(struct user_groups *u, struct user_group g)
     vec_grow(u->at, u->n, u->cap);
     if (cap != u->cap)
         u->pos = xrealloc(u->pos, u->cap, sizeof *u->pos);
+    if (cap != u->cap)
+        u->key = xrealloc(u->key, u->cap, sizeof *u->key);
     u->pos[u->n] = HEAP_OUT;
     u->at[u->n++] = g;
 }
@@ -100,6 +147,7 @@ static void user_groups_remove(struct queue *q, struct share *leaf, uint32_t at)
     if (at == last)
         return;
     u->at[at] = u->at[last];
+    u->key[at] = u->key[last];
     q->group[u->at[at].group].leaf_at = at;
     if (leaf->ready.n)
         heap_rename(&leaf->ready, last, at);
@@ -107,16 +155,12 @@ static void user_groups_remove(struct queue *q, struct share *leaf, uint32_t at)
 
 static uint32_t group_of(struct queue *q, struct shapes *sh, struct shares *s, const struct job *j)
 {
-    uint8_t stage = (uint8_t)history_bin(j->ran_ms);
-    uint64_t key = group_key(j->leaf, j->shape, j->priority, stage), hit;
-    if (map_get(&q->group_by_key, key, &hit))
-        return (uint32_t)hit;
-    uint32_t i = group_alloc(q);
     struct shape *shape = &sh->at[j->shape];
     struct share *leaf = &s->at[j->leaf];
-    q->group[i] = (struct group){
+    struct group made = {
         .leaf = j->leaf,
         .shape = j->shape,
+        .family = j->family,
         .first = NONE,
         .last = NONE,
         .leaf_at = leaf->groups.n,
@@ -126,18 +170,27 @@ static uint32_t group_of(struct queue *q, struct shapes *sh, struct shares *s, c
         .blocked_prev = NONE,
         .blocked_next = NONE,
         .priority = j->priority,
-        .stage = stage,
+        .stage = (uint8_t)history_bin(j->ran_ms),
     };
+    uint64_t hash = group_hash(&made);
+    made.same_next = first_of_hash(q, hash);
+    for (uint32_t i = made.same_next; i != NONE; i = q->group[i].same_next)
+        if (is_same_group(&q->group[i], &made))
+            return i;
+    uint32_t i = group_alloc(q);
+    q->group[i] = made;
+    map_set(&q->group_by_hash, hash, i);
     if (shape->groups != NONE)
         q->group[shape->groups].shape_prev = i;
     shape->groups = i;
-    user_groups_add(&leaf->groups,
-                    (struct user_group){
-                        .group = i, .shape = j->shape, .priority = j->priority, .stage = stage });
+    user_groups_add(&leaf->groups, (struct user_group){ .group = i,
+                                                        .shape = j->shape,
+                                                        .family = j->family,
+                                                        .priority = j->priority,
+                                                        .stage = made.stage });
     leaf->touched = true;
     shape->open++;
     q->ready += !sh->no_room[j->shape];
-    map_set(&q->group_by_key, key, i);
     return i;
 }
 
@@ -170,7 +223,7 @@ static void drop_group(struct queue *q, struct shapes *sh, struct shares *s, uin
     user_groups_remove(q, &s->at[g->leaf], g->leaf_at);
     shape->open--;
     q->ready -= !sh->no_room[g->shape];
-    map_remove(&q->group_by_key, group_key(g->leaf, g->shape, g->priority, g->stage));
+    forget_group(q, group);
     g->shape_next = q->group_unused;
     q->group_unused = group;
 }

@@ -1,8 +1,8 @@
 /* queue - the jobs that wait, in groups that rise and fall together.
  *
- * A group is the jobs of one user, one priority, one shape and one stage (how long they have run
- * before), oldest first.  When its first job does not fit, none does, so a pass pays for groups and shapes, not for jobs.  A group is *ready*
- * unless its shape is known to have no room or it waits under the limit of a share; only ready
+ * A group is the jobs of one user, one priority, one shape, one family and one stage (how long they
+ * have run before), oldest first.  When its first job does not fit, none does, so a pass pays for
+ * groups and shapes, not for jobs.  A group is *ready* unless its shape is known to have no room or it waits under the limit of a share; only ready
  * groups are worth trying, and the queue counts them, so a pass knows when to stop.
  */
 #ifndef NS_CORE_QUEUE_H
@@ -25,6 +25,7 @@ struct held {
     bool express; /* it has had little so far */
     bool overdue; /* it had waited too long; for as long as that it is left alone */
     bool guest;   /* in room that is kept for another: that one may always have it back */
+    uint32_t at;  /* in queue.holder */
     uint32_t n;
     struct slot slot[];
 };
@@ -40,6 +41,7 @@ struct job {
     int64_t limit_ms;  /* how long it may run; 0: for ever */
     struct held *held; /* NULL while it holds nothing */
     uint32_t leaf, shape;
+    uint32_t family;            /* what work it is: see event_submit */
     uint32_t group, prev, next; /* while it waits; NONE otherwise */
     uint8_t state, priority;
     float ahead;           /* GPU thousandths before it, when that was forecast */
@@ -55,7 +57,8 @@ struct job {
 };
 
 struct group {
-    uint32_t leaf, shape;
+    uint32_t leaf, shape, family;
+    uint32_t same_next;                  /* the next with the same hash */
     uint32_t first, last, n;             /* jobs, oldest first */
     uint32_t blocked_on;                 /* the share whose limit it waits for, or NONE */
     uint8_t priority, stage;             /* stage: see history_bin */
@@ -69,9 +72,11 @@ struct queue {
     struct job *job;
     uint32_t jobs, job_cap, job_unused; /* unused jobs are chained by `next` */
     struct map job_by_id;
+    uint32_t *holder; /* jobs that hold something, in no order: far fewer than all */
+    uint32_t holders, holder_cap;
     struct group *group;
     uint32_t groups, group_cap, group_unused; /* unused groups are chained by shape_next */
-    struct map group_by_key;
+    struct map group_by_hash;
     uint64_t waiting; /* jobs in groups */
     uint64_t ready;   /* groups that are worth trying */
     bool room_came;   /* a shape may fit again: every user may have a ready group */
@@ -83,6 +88,10 @@ void queue_free(struct queue *q);
 uint32_t queue_new_job(struct queue *q, uint64_t id);
 void queue_drop_job(struct queue *q, uint32_t job);
 uint32_t queue_find(const struct queue *q, uint64_t id); /* NONE when unknown */
+
+/* The job holds `held` from now on; or nothing any more, which frees it. */
+void queue_hold(struct queue *q, uint32_t job, struct held *held);
+void queue_let_go(struct queue *q, uint32_t job);
 
 /* The job starts or stops waiting. */
 void queue_add(struct queue *q, struct shapes *sh, struct shares *s, uint32_t job);

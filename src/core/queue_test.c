@@ -47,6 +47,14 @@ static uint32_t job(struct line *l, uint64_t id, uint32_t leaf, uint16_t gpus, e
     return i;
 }
 
+static uint32_t of_family(struct line *l, uint64_t id, uint32_t leaf, uint32_t family)
+{
+    uint32_t i = job(l, id, leaf, 1, PRIO_NORMAL);
+    l->q.job[i].family = family;
+    queue_add(&l->q, &l->sh, &l->s, i);
+    return i;
+}
+
 static uint32_t waiting(struct line *l, uint64_t id, uint32_t leaf, uint16_t gpus)
 {
     uint32_t i = job(l, id, leaf, gpus, PRIO_NORMAL);
@@ -73,6 +81,24 @@ static void a_group_is_one_user_one_priority_one_shape(void)
     CHECK(l.q.waiting == 5 && l.q.ready == 4 && l.s.at[l.ann].waiting == 4);
     CHECK(l.s.at[l.tenant].waiting == 5 && l.s.at[SHARE_ROOT].waiting == 5);
     CHECK(l.s.at[l.ann].groups.n == 3 && l.s.at[l.bob].groups.n == 1);
+}
+
+/* Users and families that mix to the same hash; the one in the middle goes first. */
+static void groups_of_families_are_told_apart_whatever_their_hash(void)
+{
+    AUTO(line_free) struct line l = fresh();
+    uint32_t mixed = (l.ann ^ l.bob) << 12;
+    uint32_t a = of_family(&l, 1, l.ann, 5), b = of_family(&l, 2, l.bob, 5 ^ mixed);
+    uint32_t c = of_family(&l, 3, l.ann, 6), d = of_family(&l, 4, l.bob, 6 ^ mixed);
+    CHECK(l.q.job[a].group != l.q.job[b].group && l.q.job[c].group != l.q.job[d].group);
+    CHECK(l.q.job[a].group != l.q.job[c].group);
+    leave(&l, a);
+    CHECK_INT(l.q.job[of_family(&l, 5, l.bob, 5 ^ mixed)].group, l.q.job[b].group);
+    leave(&l, d);
+    CHECK_INT(l.q.job[of_family(&l, 6, l.ann, 6)].group, l.q.job[c].group);
+    a = of_family(&l, 7, l.ann, 5);
+    CHECK(l.q.job[a].group != l.q.job[b].group && l.s.at[l.ann].groups.n == 2);
+    CHECK(l.s.at[l.bob].groups.n == 1 && l.q.ready == 3);
 }
 
 static void a_job_that_comes_back_keeps_its_turn(void)
@@ -255,8 +281,25 @@ static void the_counts_agree_with_a_recount_after_every_step(void)
     }
 }
 
+static void those_who_hold_something_are_listed(void)
+{
+    AUTO(line_free) struct line l = fresh();
+    uint32_t at[3];
+    for (uint32_t i = 0; i < 3; i++) {
+        at[i] = job(&l, i + 1, l.ann, 1, PRIO_NORMAL);
+        queue_hold(&l.q, at[i], xcalloc(1, sizeof(struct held)));
+    }
+    queue_let_go(&l.q, at[0]);
+    queue_let_go(&l.q, at[0]); /* holds nothing any more */
+    CHECK(l.q.holders == 2 && !l.q.job[at[0]].held);
+    queue_drop_job(&l.q, at[2]);
+    CHECK(l.q.holders == 1 && l.q.holder[0] == at[1] && l.q.job[at[1]].held->at == 0);
+}
+
 static const struct test tests[] = {
     { "a group is one user, one priority, one shape", a_group_is_one_user_one_priority_one_shape },
+    { "groups of families are told apart, whatever their hash",
+      groups_of_families_are_told_apart_whatever_their_hash },
     { "a job that comes back keeps its turn", a_job_that_comes_back_keeps_its_turn },
     { "jobs are found by id until they are dropped", jobs_are_found_by_id_until_they_are_dropped },
     { "a job that was kept until later goes behind those that waited",
@@ -269,6 +312,7 @@ static const struct test tests[] = {
     { "age lifts a priority by a bounded number of classes",
       age_lifts_a_priority_by_a_bounded_number_of_classes },
     { "every reason has a slug and a sentence", every_reason_has_a_slug_and_a_sentence },
+    { "those who hold something are listed", those_who_hold_something_are_listed },
     { "the counts agree with a recount after every step",
       the_counts_agree_with_a_recount_after_every_step },
 };

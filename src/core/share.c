@@ -69,6 +69,7 @@ void shares_free(struct shares *s)
         heap_free(&s->at[i].ready);
         free(s->at[i].groups.at);
         free(s->at[i].groups.pos);
+        free(s->at[i].groups.key);
     }
     free(s->at);
     free(s->pos);

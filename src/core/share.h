@@ -28,12 +28,14 @@ struct user_group {
     uint32_t shape; /* NONE while the group waits for a limit */
     uint32_t rank;  /* priority lifted by age; only during a pass */
     float worth;    /* see history.h; only during a pass */
+    uint32_t family;
     uint8_t priority, stage;
 };
 
 struct user_groups {
     struct user_group *at;
     uint32_t *pos; /* place of each in the user's heap */
+    uint64_t *key; /* rank and worth of each as one number: a heap compares little else */
     uint32_t n, cap;
 };
 

@@ -153,6 +153,7 @@ static void emit_submit(struct writer *w, const struct job *j)
     ev.submit.thaw_cost_ms = j->thaw_cost_ms;
     ev.submit.restarts = j->restarts;
     ev.submit.limit_ms = j->limit_ms;
+    ev.submit.family = j->family;
     ev.submit.ran_ms = core_ran_ms(j, w->c->now_ms);
     ev.submit.taken = j->taken;
     ev.submit.wait_ms = j->wait_ms != j->since_ms ? j->wait_ms : 0;
@@ -197,17 +198,21 @@ static void emit_promises(struct writer *w)
     }
 }
 
-static void emit_runs(struct writer *w, const char *tenant, uint32_t size,
-                      const struct history_row *r)
+/* size HISTORY_SIZES, or no tenant: of all. */
+static void emit_runs(struct writer *w, struct history_of of, const struct history_row *r)
 {
+    const struct share *share = w->c->shares.at;
     for (uint32_t b = 0; b < HISTORY_BINS; b++) {
         struct event ev = { .t_ms = w->c->now_ms, .kind = EVENT_RUNS };
-        ev.runs = (struct event_runs){ .tenant = str_of(tenant),
-                                       .size = size,
-                                       .bin = b,
-                                       .ended_milli = (int64_t)(r->ended[b] * 1000),
-                                       .exposed_ms = (int64_t)r->exposed_ms[b] };
-        if (size == HISTORY_SIZES && b == 0) {
+        ev.runs =
+            (struct event_runs){ .tenant = str_of(of.tenant == NONE ? "" : share[of.tenant].name),
+                                 .user = str_of(of.family ? share[of.user].name : ""),
+                                 .family = of.family,
+                                 .size = of.size,
+                                 .bin = b,
+                                 .ended_milli = (int64_t)(r->ended[b] * 1000),
+                                 .exposed_ms = (int64_t)r->exposed_ms[b] };
+        if (of.size == HISTORY_SIZES && b == 0) {
             ev.runs.works_milli = (int64_t)(w->c->history.works * 1000);
             ev.runs.work_ms = (int64_t)w->c->history.work_ms;
         }
@@ -225,14 +230,17 @@ static void emit_history(struct writer *w)
     for (uint32_t i = 0; i < c->queue.jobs; i++) {
         const struct job *j = &c->queue.job[i];
         if (j->held)
-            history_learn(&h, core_tenant(c, j), history_size(&c->shapes.at[j->shape].request),
-                          j->ran_ms, core_ran_ms(j, c->now_ms), false);
+            history_learn(&h, core_of(c, j), j->ran_ms, core_ran_ms(j, c->now_ms), false);
     }
-    emit_runs(w, "", HISTORY_SIZES, &h.all);
+    emit_runs(w, (struct history_of){ .tenant = NONE, .size = HISTORY_SIZES }, &h.all);
     for (uint32_t s = 0; s < HISTORY_SIZES; s++)
-        emit_runs(w, "", s, &h.size[s]);
+        emit_runs(w, (struct history_of){ .tenant = NONE, .size = s }, &h.size[s]);
     for (uint32_t i = 0; i < h.rows; i++)
-        emit_runs(w, c->shares.at[h.row[i].tenant].name, h.row[i].size, &h.row[i]);
+        emit_runs(w, h.row[i].of, &h.row[i]);
+    uint32_t *order = history_families_by_age(&h);
+    for (uint32_t i = 0; i < h.families; i++)
+        emit_runs(w, h.family[order[i]].of, &h.family[order[i]]);
+    free(order);
     history_free(&h);
 }
 

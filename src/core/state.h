@@ -108,6 +108,15 @@ void core_take(struct core *c, uint32_t job, int64_t now_ms);
 /* rate.c */
 void core_learn(struct core *c); /* from time to time: history, and what runs */
 uint32_t core_tenant(const struct core *c, const struct job *j);
+struct history_of core_of(const struct core *c, const struct job *j);
+
+/* What is known of one user's groups, looked up once a size where they have no family. */
+struct rows_seen {
+    const struct history_row *row[HISTORY_SIZES];
+};
+double core_worth(const struct core *c, struct rows_seen *seen, uint32_t leaf, uint32_t shape,
+                  const struct user_group *u);
+
 int64_t core_ran_ms(const struct job *j, int64_t now_ms);
 void core_rate(struct core *c, struct job *j);
 /* Will it probably have ended when it has had the GPU time that jobs have on average? */

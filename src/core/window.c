@@ -57,14 +57,12 @@ static int64_t hand_back_ms(const struct core *c, const struct job *j)
 
 static int64_t needs_ms(const struct core *c, const struct job *j)
 {
-    const struct request *r = &c->shapes.at[j->shape].request;
     int64_t back_ms = hand_back_ms(c, j), need_ms = INT64_MAX;
     if (j->limit_ms)
         need_ms = MAX(j->limit_ms - j->ran_ms, INT64_C(0)) + back_ms; /* a stop takes time, too */
     if (j->thaw_cost_ms == 0)
         return need_ms;
-    int64_t left_ms =
-        history_left_ms(&c->history, core_tenant(c, j), history_size(r), j->ran_ms, SURELY);
+    int64_t left_ms = history_left_ms(history_row(&c->history, core_of(c, j)), j->ran_ms, SURELY);
     need_ms = MIN(need_ms, left_ms + back_ms);
     if (j->restarts)
         return need_ms;

@@ -149,6 +149,8 @@ static const struct field {
       "a freeze loses its work" },
     { EVENT_SUBMIT, "limit_ms", F_I64, AT(submit.limit_ms), false, NULL,
       "how long it may run; absent: for ever" },
+    { EVENT_SUBMIT, "family", F_U32, AT(submit.family), false, NULL,
+      "one user's jobs with the same number are the same work" },
 
     { EVENT_JOB, "job", F_U64, AT(job.id), true, NULL, "" },
     { EVENT_JOB, "what", F_ENUM, AT(job.what), true, names_job_event, "" },
@@ -165,6 +167,9 @@ static const struct field {
     { EVENT_PROMISE, "slots", F_SLOTS, AT(place.slots), true, NULL, "as of a place" },
 
     { EVENT_RUNS, "tenant", F_STR, AT(runs.tenant), false, NULL, "absent: of everybody" },
+    { EVENT_RUNS, "user", F_STR, AT(runs.user), false, NULL, "of a family: whose" },
+    { EVENT_RUNS, "family", F_U32, AT(runs.family), false, NULL,
+      "absent: of all that the tenant's users ran" },
     { EVENT_RUNS, "size", F_U32, AT(runs.size), false, NULL, "class by GPUs" },
     { EVENT_RUNS, "bin", F_U32, AT(runs.bin), false, NULL, "class by how long they had run" },
     { EVENT_RUNS, "ended_milli", F_I64, AT(runs.ended_milli), false, NULL,

@@ -61,6 +61,7 @@ static struct event of(enum event_kind kind)
             .thaw_cost_ms = 30000,
             .restarts = true,
             .limit_ms = 3600000,
+            .family = 4000000000,
         };
         break;
     case EVENT_JOB: ev.job = (struct event_job){ { 42 }, JOB_EV_FREEZE }; break;
@@ -68,7 +69,8 @@ static struct event of(enum event_kind kind)
     case EVENT_TAKE: ev.take = (struct event_take){ { 42 }, { 43 } }; break;
     case EVENT_PROMISE: ev.place = (struct event_place){ { 42 }, two_slots, 2 }; break;
     case EVENT_RUNS:
-        ev.runs = (struct event_runs){ STR("vision"), 3, 5, 12500, 7200000, 99000, 360000000 };
+        ev.runs = (struct event_runs){ STR("vision"), STR("ann"), 77,    3,        5,
+                                       12500,         7200000,    99000, 360000000 };
         break;
     case EVENT_WAIT: ev.wait = (struct event_wait){ STR("vision"), 2, 90000 }; break;
     case EVENT_TIMES: ev.times = (struct event_times){ 3, 800, 4200 }; break;
@@ -115,14 +117,15 @@ static const char *const lines[] = {
                        "\"begin_ms\":1700000003000,\"after\":[[7,1,\"ok\"],[20,100,\"bad\"]],"
                        "\"known\":true,\"frozen\":2,\"since_ms\":-7,\"wait_ms\":-5,"
                        "\"ran_ms\":600000,\"taken\":3,\"thaw_cost_ms\":30000,"
-                       "\"restarts\":true,\"limit_ms\":3600000}\n",
+                       "\"restarts\":true,\"limit_ms\":3600000,\"family\":4000000000}\n",
     [EVENT_JOB] = T "\"job\",\"job\":42,\"what\":\"freeze\"}\n",
     [EVENT_PLACE] = T "\"place\",\"job\":42,\"slots\":[[3,129,1000],[7,0,0]]}\n",
     [EVENT_TAKE] = T "\"take\",\"job\":42,\"by\":43}\n",
     [EVENT_PROMISE] = T "\"promise\",\"job\":42,\"slots\":[[3,129,1000],[7,0,0]]}\n",
-    [EVENT_RUNS] = T "\"runs\",\"tenant\":\"vision\",\"size\":3,\"bin\":5,"
-                     "\"ended_milli\":12500,\"exposed_ms\":7200000,\"works_milli\":99000,"
-                     "\"work_ms\":360000000}\n",
+    [EVENT_RUNS] =
+        T "\"runs\",\"tenant\":\"vision\",\"user\":\"ann\",\"family\":77,\"size\":3,\"bin\":5,"
+          "\"ended_milli\":12500,\"exposed_ms\":7200000,\"works_milli\":99000,"
+          "\"work_ms\":360000000}\n",
     [EVENT_WAIT] = T "\"wait\",\"tenant\":\"vision\",\"size\":2,\"wait_ms\":90000}\n",
     [EVENT_TIMES] = T "\"times\",\"class\":3,\"p50_milli\":800,\"p90_milli\":4200}\n",
     [EVENT_PASS] = T "\"pass\"}\n",

@@ -70,7 +70,10 @@ void event_keep(struct arena *a, struct event *ev)
         ev->past.user = keep_str(a, ev->past.user);
         break;
     case EVENT_DEMAND: ev->demand.models = keep_str(a, ev->demand.models); break;
-    case EVENT_RUNS: ev->runs.tenant = keep_str(a, ev->runs.tenant); break;
+    case EVENT_RUNS:
+        ev->runs.tenant = keep_str(a, ev->runs.tenant);
+        ev->runs.user = keep_str(a, ev->runs.user);
+        break;
     case EVENT_WAIT: ev->wait.tenant = keep_str(a, ev->wait.tenant); break;
     case EVENT_PLACE:
     case EVENT_PROMISE:

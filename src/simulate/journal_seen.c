@@ -130,6 +130,7 @@ static void read_submit(struct reading *r, const struct event_submit *s)
         .thaw_cost_ms = s->thaw_cost_ms ? (int64_t)s->thaw_cost_ms : -1,
         .restarts = s->restarts,
         .limit_ms = s->limit_ms,
+        .family = s->family,
         .seen = seen,
     };
 }

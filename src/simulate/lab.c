@@ -280,6 +280,7 @@ static void add_job(struct making *m, const struct wish *w)
         .models = w->kind == NIGHT_8 ? "RTX A6000" : "",
         .gpus = k->replicas * k->gpus,
         .priority = w->priority,
+        .family = (uint32_t)w->kind + 1,
         .request = { .replicas = k->replicas,
                      .cpu_milli = k->cpus * 1000,
                      .mem_mib = k->mem_gib * GIB,

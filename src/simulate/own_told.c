@@ -72,6 +72,7 @@ static int submit_job(struct own *o, uint32_t i, int64_t t_ms, struct err *e)
     ev.submit.thaw_cost_ms = j->thaw_cost_ms < 0 ? 0 : (uint32_t)replay_freeze_ms(o->options, j);
     ev.submit.restarts = j->restarts;
     ev.submit.limit_ms = j->limit_ms;
+    ev.submit.family = j->family;
     if (submit(o, i, &ev, e) == 0)
         return 0;
     if (o->p->t->changed &&

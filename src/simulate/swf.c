@@ -45,6 +45,7 @@ enum {
     F_STATUS = 10,
     F_USER = 11,
     F_GROUP = 12,
+    F_EXECUTABLE = 13,
     FIELDS = ARRAY_LEN(fields)
 };
 
@@ -292,6 +293,7 @@ static int read_job(struct reading *r, struct str line, struct err *e)
         .models = "",
         .priority = PRIO_NORMAL,
         .user = find_user(r, v[F_USER]),
+        .family = (uint32_t)MAX(v[F_EXECUTABLE], 0),
     };
     if (find_tenant(r, v[F_GROUP], &j.tenant, e) < 0 || cut_job(r, v[which], which, &j, e) < 0)
         return -1;

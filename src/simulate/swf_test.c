@@ -32,20 +32,20 @@ static void keeps_what_the_log_says(void)
 {
     AUTO(trace_free) struct trace t = { 0 };
     struct err e = { 0 };
-    CHECK(parse(HEAD "5 100 2 60 12 1.5 -1 12 90 -1 1 7 3 -1 1 -1 -1 -1\r\n"
+    CHECK(parse(HEAD "5 100 2 60 12 1.5 -1 12 90 -1 1 7 3 9 1 -1 -1 -1\r\n"
                      "  4 100 2 60 -1 -1 -1 8 -1 -1 0 -1 -1 -1 1 -1 -1 -1\n",
                 0, &t, &e) == 0);
     CHECK_STR(t.name, "x.swf");
     CHECK(t.nodes == 4 && t.node[0].cpu_milli == 8000 && t.node[0].gpus == 0 && t.jobs == 2);
     const struct trace_job *j = &t.job[1]; /* 12 processors on nodes of 8 */
     CHECK(j->id == 5 && j->submit_ms == 100000 && j->duration_ms == 60000);
-    CHECK(j->estimate_ms == 90000 && j->gpus == 0);
+    CHECK(j->estimate_ms == 90000 && j->gpus == 0 && j->family == 9);
     CHECK(j->request.replicas == 3 && j->request.cpu_milli == 4000);
     CHECK_STR(j->user, "user-7");
     CHECK_STR(t.tenant[j->tenant].name, "group-3");
     j = &t.job[0]; /* nothing allocated is on record: what was asked for counts */
     CHECK(j->id == 4 && j->request.replicas == 1 && j->request.cpu_milli == 8000);
-    CHECK(j->estimate_ms == 0);
+    CHECK(j->estimate_ms == 0 && j->family == 0);
     CHECK_STR(j->user, "user-unknown");
     CHECK_STR(t.tenant[j->tenant].name, "group-unknown");
 }

@@ -62,6 +62,7 @@ struct trace_job {
     int64_t thaw_cost_ms; /* what a freeze costs it; 0: by its GPUs, as published; < 0: no freeze */
     bool restarts;        /* a freeze loses its work */
     int64_t limit_ms;     /* how long it may run; 0: for ever */
+    uint32_t family;      /* what work it is, by the name of it; 0: the trace has no names */
     int64_t estimate_ms;  /* what the user or a predictor said, may be wrong; 0 = nothing */
     const struct trace_seen *seen; /* NULL: no journal has seen it */
 };

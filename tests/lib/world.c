@@ -146,6 +146,7 @@ struct event world_submit(struct world *w)
         .request = r,
         .priority = (enum priority)rng_below(&w->rng, PRIO_COUNT),
         .held = w->faults && rng_below(&w->rng, 10) == 0,
+        .family = (uint32_t)(w->last_job % 3),
     };
     if (w->freezes && rng_below(&w->rng, 4)) {
         ev.submit.thaw_cost_ms = rng_between(&w->rng, 1, 60) * 1000;
