@@ -93,6 +93,17 @@ static bool is_its_review(const struct core *c, uint64_t id)
     return c->review && (id + now) % turns == 0;
 }
 
+/* What a user's group is compared by.  `row`: of the history, looked up once a size. */
+static void rate_group(struct core *c, const struct share *s, struct user_group *g, int64_t now_ms,
+                       const struct history_row *row[HISTORY_SIZES])
+{
+    const struct shape *sh = &c->shapes.at[c->queue.group[g->group].shape];
+    if (!row[sh->size])
+        row[sh->size] = history_row(&c->history, s->parent, sh->size);
+    g->rank = queue_rank(g, &c->policy, now_ms);
+    g->worth = (float)(row[sh->size]->worth[g->stage] / sh->weight);
+}
+
 /* Looks at a user's groups when it is his turn for the first time. */
 static void open_user(struct core *c, uint32_t leaf)
 {
@@ -107,11 +118,7 @@ static void open_user(struct core *c, uint32_t leaf)
         if (u->at[i].shape == NONE ||
             (c->shapes.no_room[u->at[i].shape] && !is_its_review(c, u->at[i].first_id)))
             continue;
-        u->at[i].rank = queue_rank(&u->at[i], &c->policy, c->now_ms);
-        const struct shape *sh = &c->shapes.at[u->at[i].shape];
-        if (!row[sh->size])
-            row[sh->size] = history_row(&c->history, s->parent, sh->size);
-        u->at[i].worth = (float)(row[sh->size]->worth[u->at[i].stage] / sh->weight);
+        rate_group(c, s, &u->at[i], c->now_ms, row);
         heap_push(&s->ready, i);
     }
 }
@@ -367,6 +374,60 @@ void core_pass(struct core *c, int64_t now_ms, struct arena *a, struct plan *out
     cluster_forget_freed(&c->cluster);
     claims_make(c, c->now_ms);
     forecast_state(c);
+}
+
+/* ---- whose turn it is ---- */
+
+/* Is it the turn of user a before that of user b?  Asked where their ways up meet. */
+static bool user_before(const struct shares *s, uint32_t a, uint32_t b)
+{
+    while (s->at[a].parent != s->at[b].parent)
+        if (s->at[a].depth > s->at[b].depth)
+            a = s->at[a].parent;
+        else
+            b = s->at[b].parent;
+    return share_before(s, a, b);
+}
+
+/* The same user's jobs whose turn is before this one's. */
+static uint64_t own_before(struct core *c, const struct job *j, int64_t now_ms, bool *before)
+{
+    struct share *s = &c->shares.at[j->leaf];
+    struct user_groups *u = &s->groups;
+    const struct history_row *row[HISTORY_SIZES] = { 0 };
+    uint32_t own = c->queue.group[j->group].leaf_at;
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < u->n; i++)
+        rate_group(c, s, &u->at[i], now_ms, row);
+    for (uint32_t i = 0; i < u->n; i++) {
+        bool first = i != own && group_before(u, i, own);
+        n += first ? c->queue.group[u->at[i].group].n : 0;
+        if (before)
+            before[u->at[i].group] = first;
+    }
+    for (uint32_t i = j->prev; i != NONE; i = c->queue.job[i].prev)
+        n++;
+    return n;
+}
+
+struct turn core_turn(struct core *c, uint32_t job, int64_t now_ms, bool *before)
+{
+    const struct job *j = &c->queue.job[job];
+    struct turn t = { 0 };
+    shares_set_levels(&c->shares, now_ms);
+    for (uint32_t i = SHARE_ROOT + 1; i < c->shares.n; i++)
+        if (c->shares.at[i].waiting)
+            share_set_key(&c->shares, i);
+    t.own = own_before(c, j, now_ms, before);
+    for (uint32_t i = 0; i < c->shares.n; i++) {
+        const struct share *s = &c->shares.at[i];
+        if (!s->is_user || !s->waiting || i == j->leaf || !user_before(&c->shares, i, j->leaf))
+            continue;
+        t.users++;
+        for (uint32_t g = 0; g < s->groups.n && before; g++)
+            before[s->groups.at[g].group] = true;
+    }
+    return t;
 }
 
 void core_pass_full(struct core *c, int64_t now_ms, struct arena *a, struct plan *out)
