@@ -91,7 +91,7 @@ struct explanation {
     size_t n;
     /* Who has room first, when there is some for it: not an obstacle, for nobody in front of it
      * needs what it needs for certain.  Of a job in the queue. */
-    struct turn {
+    struct before {
         uint64_t own;   /* jobs of the same user */
         uint32_t users; /* others whose share is next before its own */
     } before;
@@ -175,6 +175,10 @@ bool core_job(const struct core *c, job_id id,
 
 /* What it waits for still; returns how many were written. */
 uint32_t core_job_after(const struct core *c, job_id id, struct after out[AFTER_MAX]);
+
+/* Jobs that hold something on machines which could run this one, the one placed last first; returns
+ * how many there are, of which at most `max` were written. */
+uint32_t core_holders(const struct core *c, job_id waits, job_id *out, uint32_t max);
 
 struct core_totals {
     struct amounts total, free;   /* of the machines that are up */

@@ -223,6 +223,7 @@ static void say_gates(const struct core *c, const struct job *j, int64_t now_ms,
 
 int core_explain(struct core *c, job_id id, int64_t now_ms, struct explanation *out, struct err *e)
 {
+    core_close_pass(c); /* of a journal that is told up to here */
     uint32_t job = queue_find(&c->queue, id.v);
     if (job == NONE)
         return err_set(e, ERR_NOT_FOUND, "no job %llu waits or runs", (unsigned long long)id.v);
@@ -236,7 +237,7 @@ int core_explain(struct core *c, job_id id, int64_t now_ms, struct explanation *
     if (!j->promised)
         say_room(c, j, &x);
     if (j->group != NONE)
-        x.before = core_turn(c, job, now_ms, NULL);
+        x.before = core_before(c, job, now_ms, NULL);
     if (x.n == 0)
         say(&x, WHY_NEW, "there is room: the next pass %s",
             x.before.own || x.before.users ? "starts it, unless others take that first"

@@ -315,7 +315,7 @@ static void drop_before(struct core *c, uint64_t id, bool claims, int64_t t_ms)
         bool any = false;
         if (c->queue.job[job].group == NONE)
             return;
-        core_turn(c, job, t_ms, before);
+        core_before(c, job, t_ms, before);
         for (uint32_t g = 0; g < c->queue.groups; g++)
             any = (before[g] && drop_group(c, g, id, claims, t_ms)) || any;
         any = drop_group(c, c->queue.job[job].group, id, claims, t_ms) || any;

@@ -410,10 +410,10 @@ static uint64_t own_before(struct core *c, const struct job *j, int64_t now_ms, 
     return n;
 }
 
-struct turn core_turn(struct core *c, uint32_t job, int64_t now_ms, bool *before)
+struct before core_before(struct core *c, uint32_t job, int64_t now_ms, bool *before)
 {
     const struct job *j = &c->queue.job[job];
-    struct turn t = { 0 };
+    struct before t = { 0 };
     shares_set_levels(&c->shares, now_ms);
     for (uint32_t i = SHARE_ROOT + 1; i < c->shares.n; i++)
         if (c->shares.at[i].waiting)

@@ -73,7 +73,7 @@ void core_close_pass(struct core *c); /* what a restored pass does after its dec
 uint32_t core_over_limit(const struct core *c, const struct job *j, enum resource *out_which);
 /* Whose turn is before that of a job in the queue, as shares stand now; each start changes them.
  * before: where not NULL, by group: its jobs are (of the job's own group: see `own`). */
-struct turn core_turn(struct core *c, uint32_t job, int64_t now_ms, bool *before);
+struct before core_before(struct core *c, uint32_t job, int64_t now_ms, bool *before);
 void core_place(struct core *c, uint32_t job, const struct slot *slots, uint32_t n, int64_t now_ms);
 
 /* promise.c */
