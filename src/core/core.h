@@ -103,7 +103,7 @@ int core_explain(struct core *c, job_id job, int64_t now_ms, struct explanation 
     MUST_USE;
 
 /* What would help: the job with this request instead (and this limit, where one is given) would start
- * in the next pass.  What costs it least comes first. */
+ * in the next pass; with a limit, in the next that is a review.  What costs it least comes first. */
 #define ADVICES(X)                                                                                 \
     X(MODEL, "model")                                                                              \
     X(SCOPE, "scope")                                                                              \
