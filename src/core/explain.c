@@ -44,17 +44,71 @@ static void say_limit(const struct core *c, uint32_t share, enum resource which,
     x->line[x->n - 1].which = which;
 }
 
+/* ---- limits ---- */
+
+static const struct promise *promise_of(const struct core *c, const struct job *j)
+{
+    for (uint32_t i = 0; j->promised && i < c->promises; i++)
+        if (&c->queue.job[c->promise[i].job] == j)
+            return &c->promise[i];
+    return NULL;
+}
+
+static bool has_slot_on(const struct slot *s, uint32_t n, uint32_t node)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (s[i].node == node)
+            return true;
+    return false;
+}
+
+static bool is_below(const struct core *c, uint32_t leaf, uint32_t share)
+{
+    while (leaf != NONE && leaf != share)
+        leaf = c->shares.at[leaf].parent;
+    return leaf == share;
+}
+
+/* Takes off what the jobs that leave this node for the promise are charged.  One that leaves several
+ * counts on the first. */
+static void leave_node(const struct core *c, const struct promise *p, uint32_t node, uint32_t share,
+                       struct share *out)
+{
+    const struct node *n = &c->cluster.node[node];
+    for (uint32_t i = 0; i < n->jobs; i++) {
+        const struct job *l = &c->queue.job[n->job[i]];
+        uint32_t first = 0;
+        if (l->state != JOB_FREEZING && l->state != JOB_STOPPING)
+            continue;
+        while (!has_slot_on(p->slot, p->n, l->held->slot[first].node))
+            first++;
+        for (int r = 0; r < RES_COUNT; r++)
+            if (l->held->slot[first].node == node && is_below(c, l->leaf, share))
+                out->used.of[r] -= l->held->charged.of[r];
+    }
+}
+
+/* The share, once what leaves for the job has left. */
+static struct share share_then(const struct core *c, const struct job *j, uint32_t share)
+{
+    const struct promise *p = promise_of(c, j);
+    struct share s = c->shares.at[share];
+    for (uint32_t i = 0; p && i < p->n; i++)
+        if (i == 0 || p->slot[i].node != p->slot[i - 1].node)
+            leave_node(c, p, p->slot[i].node, share, &s);
+    return s;
+}
+
 static void say_limits(const struct core *c, const struct job *j, struct explanation *x)
 {
     struct amounts a = core_amounts(c, &c->shapes.at[j->shape].request);
     uint32_t n = 0;
-    for (uint32_t i = j->leaf; i != NONE; i = c->shares.at[i].parent)
-        for (int r = 0; r < RES_COUNT; r++) {
-            if (!share_is_over(&c->shares.at[i], (enum resource)r, &a))
-                continue;
-            if (++n <= EXPLAIN_LIMITS)
+    for (uint32_t i = j->leaf; i != NONE; i = c->shares.at[i].parent) {
+        struct share then = share_then(c, j, i);
+        for (int r = 0; r < RES_COUNT; r++)
+            if (share_is_over(&then, (enum resource)r, &a) && ++n <= EXPLAIN_LIMITS)
                 say_limit(c, i, (enum resource)r, &a, x);
-        }
+    }
     if (n > EXPLAIN_LIMITS)
         say_more(x, "; and %u limits more", n - EXPLAIN_LIMITS);
 }
@@ -213,9 +267,11 @@ static void say_gates(const struct core *c, const struct job *j, int64_t now_ms,
                       struct explanation *x)
 {
     enum reason why = j->state == JOB_HELD ? WHY_HELD : WHY_FROZEN;
-    if (j->promised)
+    const struct promise *p = promise_of(c, j);
+    const struct request *r = &c->shapes.at[j->shape].request;
+    if (p && !cluster_has_room(&c->cluster, r, p->slot, p->n)) /* what leaves has not left */
         say(x, WHY_PROMISED, "%s", reason_text(WHY_PROMISED));
-    else if (j->group == NONE && j->state != JOB_QUEUED)
+    if (!j->promised && j->group == NONE && j->state != JOB_QUEUED)
         say(x, why, "%s", reason_text(why));
     if (j->later)
         say_later(c, later_of(c, j->id), now_ms, x);

@@ -226,17 +226,26 @@ static void drop_claims(struct core *c, uint64_t but, int64_t t_ms)
             put_off(c, c->queue.job[c->promise[i].job].id, t_ms);
 }
 
-/* What was to leave its room has left. */
-static void let_leave(struct core *c, int64_t t_ms)
+static bool holds_on(const struct job *j, const struct promise *p)
 {
+    for (uint32_t i = 0; i < j->held->n; i++)
+        for (uint32_t k = 0; k < p->n; k++)
+            if (j->held->slot[i].node == p->slot[k].node)
+                return true;
+    return false;
+}
+
+/* What was to leave its machines has left. */
+static void let_leave(struct core *c, uint64_t id, int64_t t_ms)
+{
+    const struct promise *p = c->promise;
+    while (c->queue.job[p->job].id != id)
+        p++;
     for (uint32_t i = 0; i < c->queue.jobs; i++) {
         const struct job *j = &c->queue.job[i];
-        if (queue_find(&c->queue, j->id) != i)
-            continue;
-        if (j->state == JOB_FREEZING)
-            job_event(c, j->id, JOB_EV_FROZE, t_ms);
-        else if (j->state == JOB_STOPPING)
-            job_event(c, j->id, JOB_EV_ENDED, t_ms);
+        bool leaves = j->state == JOB_FREEZING || j->state == JOB_STOPPING;
+        if (queue_find(&c->queue, j->id) == i && leaves && holds_on(j, p))
+            job_event(c, j->id, j->state == JOB_FREEZING ? JOB_EV_FROZE : JOB_EV_ENDED, t_ms);
     }
 }
 
@@ -277,7 +286,7 @@ static int64_t take_away(struct core *c, uint64_t id, const struct explanation *
         case WHY_TOO_LARGE: add_machines(c, &r, t_ms); break;
         case WHY_NO_NODE: wake_machines(c, &r, t_ms); break;
         case WHY_KEPT: drop_claims(c, id, t_ms); break;
-        case WHY_PROMISED: let_leave(c, t_ms); break;
+        case WHY_PROMISED: let_leave(c, id, t_ms); break;
         case WHY_NEW: break;
         default: free_machines(c, &r, why); break;
         }
@@ -324,6 +333,18 @@ static void drop_before(struct core *c, uint64_t id, bool claims, int64_t t_ms)
     }
 }
 
+/* Does room come, but for the line `left`?  Then those that some is kept for have it first. */
+static bool room_comes(const struct explanation *x, size_t left)
+{
+    static const enum reason room[] = { WHY_TOO_LARGE, WHY_NO_NODE,  WHY_MODEL_BUSY, WHY_GPUS_BUSY,
+                                        WHY_SCATTERED, WHY_CPU_BUSY, WHY_MEM_BUSY };
+    for (size_t i = 0; i < x->n; i++)
+        for (size_t k = 0; k < ARRAY_LEN(room); k++)
+            if (i != left && x->line[i].why == room[k])
+                return true;
+    return false;
+}
+
 static bool starts_without(const struct scene *s, uint64_t id, const struct explanation *x,
                            size_t left)
 {
@@ -332,7 +353,7 @@ static bool starts_without(const struct scene *s, uint64_t id, const struct expl
     struct plan p;
     bool kept = left != NOBODY && x->line[left].why == WHY_KEPT;
     int64_t t_ms = take_away(c, id, x, left, s->w.now_ms);
-    drop_before(c, id, !kept, t_ms);
+    drop_before(c, id, room_comes(x, left) && !kept, t_ms);
     c->review_ms = INT64_MAX; /* nothing is borrowed or taken for it */
     core_pass_full(c, t_ms, &a, &p);
     uint32_t job = queue_find(&c->queue, id);
@@ -387,10 +408,11 @@ static void the_reasons_are_what_is_in_the_way(void)
         world_init(&s.w, seed);
         build(&s, c);
         live(&s, c);
-        for (size_t i = s.w.lives; i > 0 && s.jobs < JOBS_EACH; i--)
-            if (core_explain(c, (job_id){ s.w.live[i - 1] }, s.w.now_ms, &x, &e) == 0 &&
-                !afters_overlap(c, s.w.live[i - 1]))
-                look_at(&s, seed, s.w.live[i - 1], &x);
+        for (size_t i = 0; i < s.w.lives && s.jobs < JOBS_EACH; i++) {
+            uint64_t id = s.w.live[(i + seed) % s.w.lives]; /* old ones and new ones */
+            if (core_explain(c, (job_id){ id }, s.w.now_ms, &x, &e) == 0 && !afters_overlap(c, id))
+                look_at(&s, seed, id, &x);
+        }
         for (int r = 0; r < REASON_COUNT; r++)
             named[r] += s.named[r];
         jobs += s.jobs;
