@@ -68,8 +68,8 @@ struct past {
     int64_t at_ms;
     struct store_journal_place place;
     struct core *core;
-    struct arena arena; /* of one line */
-    struct loop_watch *again;
+    struct arena arena;       /* of one line */
+    struct loop_watch *again; /* a wakeup: a timer that is due at once would let nobody else in */
     uint32_t segments;
     bool done; /* what comes is later */
     struct past *next;
@@ -210,7 +210,7 @@ static void tell_on(void *ctx)
     if (ended)
         past_answer(p, &e);
     else
-        loop_timer_set(p->again, 0, 0);
+        loop_wakeup_send(p->again);
 }
 
 /* Can this time be looked at? */
@@ -258,9 +258,9 @@ static int why_then(struct call *c, const struct store_job *j, int64_t at_ms, st
                         .place = place,
                         .core = core_new(),
                         .next = c->api->pasts };
-    p->again = loop_timer(c->api->config.loop, tell_on, p);
+    p->again = loop_wakeup(c->api->config.loop, tell_on, p);
     c->api->pasts = p;
-    loop_timer_set(p->again, 0, 0);
+    loop_wakeup_send(p->again);
     return 0;
 }
 
