@@ -23,8 +23,10 @@ static void on_event(void *ctx, const struct event *ev)
     struct event copy = *ev;
     if (cut->failed)
         return;
-    if (ev->kind == EVENT_NODE && cut->node && str_eq(ev->node.name, cut->node->name))
+    if (ev->kind == EVENT_NODE && cut->node && str_eq(ev->node.name, cut->node->name)) {
         copy.node = *cut->node;
+        copy.node.pool = ev->node.pool; /* a machine does not know it */
+    }
     if (core_apply(cut->core, &copy, &cut->e) < 0) {
         cut->failed = true;
         return;

@@ -176,6 +176,29 @@ static void try_shorter(struct adviser *a, const struct request *r)
     }
 }
 
+/* Machines that are lent take what ends before they are given back, or can be frozen then. */
+static void try_window(struct adviser *a, const struct request *r)
+{
+    const struct cluster *cl = &a->c->cluster;
+    struct request fits = *r;
+    for (uint32_t i = 0; i < cl->pool_names.n && cl->windows; i++) {
+        if (cl->pool[i].always || !cl->pool[i].open)
+            continue;
+        fits.stay = window_stay_in(cl->pool[i].left_ms);
+        int64_t most_ms =
+            window_stay_ms(fits.stay) - MAX(WINDOW_BACK_MS, (int64_t)a->j->thaw_cost_ms);
+        if (fits.stay && most_ms >= MINUTE &&
+            advise(a, ADVICE_LIMIT, &fits, "set a time limit of %lld minutes or less",
+                   (long long)(most_ms / MINUTE))) {
+            a->out[a->n - 1].limit_ms = most_ms / MINUTE * MINUTE;
+            break;
+        }
+    }
+    fits.stay = window_stay_of(a->c->policy.window_lead_ms);
+    if (cl->windows && a->j->thaw_cost_ms == 0)
+        advise(a, ADVICE_FREEZE, &fits, "let it be frozen when machines are given back");
+}
+
 uint32_t core_advise(struct core *c, job_id id, struct advice out[ADVICE_MAX])
 {
     uint32_t job = queue_find(&c->queue, id.v);
@@ -189,6 +212,7 @@ uint32_t core_advise(struct core *c, job_id id, struct advice out[ADVICE_MAX])
     try_closeness(&a, r);
     try_split(&a, r);
     try_shorter(&a, r);
+    try_window(&a, r);
     try_less_cpu(&a, r);
     try_less_memory(&a, r);
     try_fewer_gpus(&a, r);

@@ -45,16 +45,20 @@ static bool advice_helps(const struct core *c, uint64_t id, const struct advice 
     struct err e;
     core_snapshot(c, copy_event, copy);
     copy->review_ms = INT64_MAX; /* nobody takes the room meanwhile */
+    copy->passed_job = copy->last_job;
     const struct job *j = &copy->queue.job[queue_find(&copy->queue, id)];
     const struct share *leaf = &copy->shares.at[j->leaf];
     struct event again = { .t_ms = now_ms, .kind = EVENT_SUBMIT };
-    again.submit = (struct event_submit){ .id = { copy->last_job + 1 },
-                                          .tenant = str_of(copy->shares.at[leaf->parent].name),
-                                          .user = str_of(leaf->name),
-                                          .request = ad->request,
-                                          .models = model_names(copy, ad->request.models, &a),
-                                          .priority = (enum priority)j->priority,
-                                          .limit_ms = ad->limit_ms ? ad->limit_ms : j->limit_ms };
+    again.submit =
+        (struct event_submit){ .id = { copy->last_job + 1 },
+                               .tenant = str_of(copy->shares.at[leaf->parent].name),
+                               .user = str_of(leaf->name),
+                               .request = ad->request,
+                               .models = model_names(copy, ad->request.models, &a),
+                               .priority = (enum priority)j->priority,
+                               .limit_ms = ad->limit_ms ? ad->limit_ms : j->limit_ms,
+                               .thaw_cost_ms = ad->kind == ADVICE_FREEZE ? 10000 : j->thaw_cost_ms,
+                               .restarts = j->restarts };
     again.submit.request.models = 0;
     ev.job = (struct event_job){ { id }, JOB_EV_CANCEL };
     if (core_apply(copy, &ev, &e) < 0 || core_apply(copy, &again, &e) < 0)
@@ -96,6 +100,7 @@ static void whoever_follows_advice_starts(void)
     }
     CHECK(all > SEEDS / 2); /* the worlds are worth looking at */
     CHECK(given[ADVICE_MODEL] && given[ADVICE_GPUS] && given[ADVICE_REPLICAS]);
+    CHECK(given[ADVICE_LIMIT] && given[ADVICE_FREEZE]);
 }
 
 static const struct test tests[] = {

@@ -179,16 +179,19 @@ static uint32_t gather(const struct core *c, const struct request *r, uint32_t n
     for (uint32_t i = 0; i < cl->nodes; i++) {
         const struct node *nd = &cl->node[i];
         const struct kind *k = &cl->kind[nd->kind];
-        if (nd->state != NODE_UP || nd->kept.job != NONE ||
+        if (!node_takes(cl, nd, r) || nd->kept.job != NONE ||
             (net_switch != NONE && nd->net_switch != net_switch))
             continue;
         struct room idle = kind_room(k);
         uint32_t fits = room_replicas(k, &idle, r, max), busy = 0;
         if (fits == 0 || (one_node && fits < r->replicas))
             continue;
+        int64_t ready_ms = node_ready_ms(c, i, r, MIN(fits, r->replicas));
+        if (!window_takes_in(k, r, ready_ms - c->now_ms))
+            continue;
         for (int g = 0; g < k->gpus; g++)
             busy += GPU_MILLI - nd->room.gpu[g];
-        out[n++] = (struct offer){ i, fits, busy, node_ready_ms(c, i, r, MIN(fits, r->replicas)) };
+        out[n++] = (struct offer){ i, fits, busy, ready_ms };
     }
     return n;
 }
@@ -225,7 +228,7 @@ static bool fits_by_freezing(const struct core *c, const struct request *r)
     for (uint32_t i = 0; i < cl->nodes && fits < r->replicas && c->policy.take_back; i++) {
         const struct node *nd = &cl->node[i];
         struct room m = nd->room;
-        if (nd->state != NODE_UP)
+        if (!node_takes(cl, nd, r))
             continue;
         for (uint32_t k = 0; k < nd->jobs; k++)
             if (c->queue.job[nd->job[k]].thaw_cost_ms)
@@ -263,13 +266,23 @@ static bool make_one(struct core *c, uint32_t job)
     return true;
 }
 
+/* The window of one of its nodes will end too early for it. */
+static bool is_late(const struct core *c, const struct claim *cl)
+{
+    const struct request *r = &c->shapes.at[c->queue.job[cl->job].shape].request;
+    for (uint32_t i = 0; i < cl->n; i++)
+        if (!kind_takes(&c->cluster.kind[c->cluster.node[cl->node[i]].kind], r))
+            return true;
+    return false;
+}
+
 void claims_review(struct core *c)
 {
     enum resource which;
     for (uint32_t i = 0; i < c->claims;) {
         uint32_t job = c->claim[i].job;
         const struct job *j = &c->queue.job[job];
-        if (!j->promised && core_over_limit(c, j, &which) == NONE)
+        if (!j->promised && core_over_limit(c, j, &which) == NONE && !is_late(c, &c->claim[i]))
             i++;
         else
             claims_drop(c, job);

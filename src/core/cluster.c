@@ -26,11 +26,15 @@ void cluster_free(struct cluster *c)
     for (uint32_t i = 0; i < c->switches.n; i++)
         free(c->net_switch[i].node);
     free(c->net_switch);
+    for (uint32_t i = 0; i < c->pool_names.n; i++)
+        free(c->pool[i].node);
+    free(c->pool);
     free(c->freed);
     map_free(&c->cell_by_hash);
     names_free(&c->models);
     names_free(&c->switches);
     names_free(&c->node_names);
+    names_free(&c->pool_names);
 }
 
 /* ---- cells ---- */
@@ -279,9 +283,9 @@ static void node_leave_cell(struct cluster *c, uint32_t node)
 static void node_enter_cell(struct cluster *c, uint32_t node)
 {
     struct node *n = &c->node[node];
-    if (n->state != NODE_UP)
-        return;
     n->offer = make_offer(&c->kind[n->kind], n);
+    if (!node_is_offered(c, n))
+        return;
     n->cell = cell_of(c, n->kind, &n->offer);
     struct cell *ce = &c->cell[n->cell];
     uint32_t at = cell_search(ce, node);
@@ -321,13 +325,13 @@ static uint64_t room_gpu_milli(const struct room *m)
     return sum;
 }
 
-/* The cluster's totals count the nodes that are up. */
+/* The cluster's totals count the nodes that are offered. */
 static void count_node(struct cluster *c, const struct node *n, bool add)
 {
     const struct kind *k = &c->kind[n->kind];
     const uint64_t total[] = { (uint64_t)k->gpus * GPU_MILLI, k->cpu_milli, k->mem_mib };
     const uint64_t room[] = { room_gpu_milli(&n->room), n->room.cpu_milli, n->room.mem_mib };
-    if (n->state != NODE_UP)
+    if (!node_is_offered(c, n))
         return;
     for (size_t r = 0; r < ARRAY_LEN(total); r++) {
         c->total.of[r] = add ? c->total.of[r] + total[r] : c->total.of[r] - total[r];
@@ -335,9 +339,12 @@ static void count_node(struct cluster *c, const struct node *n, bool add)
     }
 }
 
-static uint32_t kind_of(struct cluster *c, const struct event_node *n, uint32_t model)
+static uint32_t kind_of(struct cluster *c, const struct event_node *n, uint32_t model,
+                        uint32_t pool)
 {
     struct kind want = { .model = model,
+                         .pool = pool,
+                         .left_ms = pool != NONE ? c->pool[pool].left_ms : INT64_MAX,
                          .gpu_mem_mib = n->gpu_mem_mib,
                          .cpu_milli = n->cpu_milli,
                          .mem_mib = n->mem_mib,
@@ -350,7 +357,7 @@ static uint32_t kind_of(struct cluster *c, const struct event_node *n, uint32_t 
     }
     for (uint32_t i = 0; i < c->kinds; i++) {
         const struct kind *k = &c->kind[i];
-        if (k->model == want.model && k->gpu_mem_mib == want.gpu_mem_mib &&
+        if (k->model == want.model && k->pool == pool && k->gpu_mem_mib == want.gpu_mem_mib &&
             k->cpu_milli == want.cpu_milli && k->mem_mib == want.mem_mib && k->gpus == want.gpus &&
             memcmp(k->link, want.link, sizeof want.link) == 0)
             return i;
@@ -379,6 +386,9 @@ static int check_node(const struct cluster *c, const struct event_node *n, struc
         err_set(e, ERR_CONFLICT, "node '%.*s' is enrolled already", STR_ARG(n->name));
         return err_hint(e, "give each machine its own name");
     }
+    if (n->pool.n && names_find(&c->pool_names, n->pool) == NAME_NONE)
+        return err_set(e, ERR_NOT_FOUND, "node '%.*s': there is no pool '%.*s'", STR_ARG(n->name),
+                       STR_ARG(n->pool));
     if (n->gpus && c->models.n >= MODELS_MAX && names_find(&c->models, n->model) == NAME_NONE)
         return err_set(e, ERR_TOO_LARGE, "node '%.*s': more than %d GPU models in one cluster",
                        STR_ARG(n->name), MODELS_MAX);
@@ -401,6 +411,33 @@ static uint32_t switch_of(struct cluster *c, struct str name, uint32_t node)
     return i;
 }
 
+uint32_t cluster_pool(struct cluster *c, struct str name)
+{
+    uint32_t i = names_find(&c->pool_names, name);
+    if (i != NAME_NONE)
+        return i;
+    vec_grow(c->pool, c->pool_names.n, c->pool_cap);
+    i = names_intern(&c->pool_names, name);
+    c->pool[i] = (struct pool){ .calendar = calendar_always(),
+                                .always = true,
+                                .open = true,
+                                .from_ms = INT64_MIN,
+                                .change_ms = INT64_MAX,
+                                .left_ms = INT64_MAX };
+    return i;
+}
+
+static uint32_t pool_of(struct cluster *c, struct str name, uint32_t node)
+{
+    if (name.n == 0)
+        return NONE;
+    uint32_t i = names_find(&c->pool_names, name);
+    struct pool *p = &c->pool[i];
+    vec_grow(p->node, p->n, p->cap);
+    p->node[p->n++] = node;
+    return i;
+}
+
 int cluster_add_node(struct cluster *c, const struct event_node *n, struct err *e)
 {
     if (check_node(c, n, e) < 0)
@@ -415,7 +452,7 @@ int cluster_add_node(struct cluster *c, const struct event_node *n, struct err *
     };
     memcpy(nd->name, n->name.p, n->name.n);
     nd->net_switch = switch_of(c, n->net_switch, i);
-    nd->kind = kind_of(c, n, model);
+    nd->kind = kind_of(c, n, model, pool_of(c, n->pool, i));
     c->kind[nd->kind].nodes++;
     nd->room = kind_room(&c->kind[nd->kind]);
     count_node(c, nd, true);
@@ -473,6 +510,30 @@ void cluster_swap(struct cluster *c, uint32_t node, struct node_aside *with)
     count_node(c, n, true);
     node_enter_cell(c, node);
     *with = was;
+}
+
+void cluster_set_left(struct cluster *c, uint32_t pool, int64_t left_ms)
+{
+    struct pool *p = &c->pool[pool];
+    bool turns = (p->left_ms >= 0) != (left_ms >= 0);
+    for (uint32_t i = 0; i < p->n && turns; i++) {
+        node_leave_cell(c, p->node[i]);
+        count_node(c, &c->node[p->node[i]], false);
+    }
+    p->left_ms = left_ms;
+    for (uint32_t k = 0; k < c->kinds; k++)
+        if (c->kind[k].pool == pool)
+            c->kind[k].left_ms = left_ms;
+    for (uint32_t i = 0; i < p->n && turns; i++) {
+        count_node(c, &c->node[p->node[i]], true);
+        node_enter_cell(c, p->node[i]);
+    }
+}
+
+void cluster_wake_pool(struct cluster *c, uint32_t pool)
+{
+    for (uint32_t i = 0; i < c->pool[pool].n; i++)
+        node_mark_freed(c, c->pool[pool].node[i]);
 }
 
 void cluster_keep(struct cluster *c, uint32_t node, uint32_t job, const struct request *r,

@@ -5,10 +5,14 @@
  * GPUs of one link group are interchangeable, so a cell keeps their free parts sorted.  A kind
  * files its cells in rows by the number of wholly free GPUs.  Inside a cell the node enrolled first
  * goes first; nothing depends on what happened before.  Always: used + free = total on each node.
+ *
+ * Nodes of one *pool* may work at the same times, and a kind is of one pool.  While its window is
+ * closed a node is offered as little as one that is down.
  */
 #ifndef NS_CORE_CLUSTER_H
 #define NS_CORE_CLUSTER_H
 
+#include "base/calendar.h"
 #include "base/err.h"
 #include "base/map.h"
 #include "core/event.h"
@@ -47,6 +51,8 @@ struct row {
 
 struct kind {
     uint32_t model, gpu_mem_mib, cpu_milli, mem_mib;
+    uint32_t pool;   /* NONE: of no pool */
+    int64_t left_ms; /* of its window at the last pass; INT64_MAX: for ever, < 0: it is closed */
     uint8_t gpus, links; /* link groups; GPUs of a group need not be neighbours */
     uint8_t link[GPUS_PER_NODE_MAX];
     uint32_t nodes;           /* of this kind, in whatever state */
@@ -88,6 +94,17 @@ struct node {
     bool freed;    /* already in cluster.freed */
 };
 
+#define POOLS_MAX 1000u
+struct pool {
+    struct calendar calendar;
+    bool always;                /* it has none */
+    bool open;                  /* between these times: */
+    int64_t from_ms, change_ms; /* change INT64_MAX: never */
+    int64_t left_ms;            /* as of its kinds */
+    uint32_t *node;
+    uint32_t n, cap;
+};
+
 struct net_switch {
     uint32_t *node;
     uint32_t n, cap;
@@ -104,7 +121,10 @@ struct cluster {
     uint32_t cells_live;
     uint64_t cells_born;
     struct map cell_by_hash;
-    struct names models, switches, node_names;
+    struct names models, switches, node_names, pool_names;
+    struct pool *pool; /* by number in `pool_names` */
+    uint32_t pool_cap;
+    uint32_t windows;              /* pools that have a calendar */
     struct net_switch *net_switch; /* by number in `switches` */
     uint32_t net_switch_cap;
     uint32_t model_cost_milli[MODELS_MAX];
@@ -121,6 +141,12 @@ void cluster_free(struct cluster *c);
 int cluster_add_node(struct cluster *c, const struct event_node *n, struct err *e) MUST_USE;
 int cluster_set_model(struct cluster *c, const struct event_model *m, struct err *e) MUST_USE;
 void cluster_set_state(struct cluster *c, uint32_t node, enum node_state state);
+/* A pool, made when it is not there; pools are made open. */
+uint32_t cluster_pool(struct cluster *c, struct str name);
+/* So much is left of the pool's window; nodes are offered from then on, or no longer. */
+void cluster_set_left(struct cluster *c, uint32_t pool, int64_t left_ms);
+void cluster_wake_pool(struct cluster *c,
+                       uint32_t pool); /* more may fit on its nodes than before */
 /* Keeps room for so many replicas of a job; the node starts nothing else in it. */
 void cluster_keep(struct cluster *c, uint32_t node, uint32_t job, const struct request *r,
                   uint32_t replicas);
@@ -147,6 +173,21 @@ uint32_t cluster_most_share_milli(const struct cluster *c, const struct request 
 
 /* Could a replica run on an idle node of this kind? */
 bool kind_allows(const struct kind *k, const struct request *r);
+
+/* Could one start there now: is enough left of the window? */
+bool kind_takes(const struct kind *k, const struct request *r);
+
+static inline bool node_is_offered(const struct cluster *c, const struct node *n)
+{
+    return n->state == NODE_UP && c->kind[n->kind].left_ms >= 0;
+}
+
+/* May replicas start on this node, if there is room? */
+static inline bool node_takes(const struct cluster *c, const struct node *n,
+                              const struct request *r)
+{
+    return n->state == NODE_UP && kind_takes(&c->kind[n->kind], r);
+}
 
 /* Room of an idle node of this kind. */
 struct room kind_room(const struct kind *k);

@@ -13,7 +13,7 @@ struct core *core_new(void)
     demand_init(&c->demand);
     history_init(&c->history);
     forecast_init(&c->forecast);
-    c->history_ms = c->rate_ms = c->review_ms = INT64_MIN;
+    c->history_ms = c->rate_ms = c->review_ms = c->wall_ms = INT64_MIN;
     shares_init(&c->shares, c->policy.half_life_ms);
     c->shares.past_weight = (double)c->policy.past_milli / 1000;
     shapes_init(&c->shapes);
@@ -115,7 +115,7 @@ static void job_enter(struct core *c, uint32_t job, enum job_state to, int64_t n
         queue_remove(&c->queue, &c->shapes, &c->shares, job);
     }
     if (!waited && waits) {
-        queue_add(&c->queue, &c->shapes, &c->shares, job);
+        core_wait(c, job);
         forecast_waits(c, job);
     }
     if (job_state_ended(to)) {
@@ -281,6 +281,7 @@ static int check_submit(const struct core *c, const struct event_submit *s, uint
                         struct request *out_request, struct err *e)
 {
     struct request r = s->request;
+    r.stay = 0;
     if (s->id.v <= c->last_job)
         return err_set(e, ERR_CONFLICT, "job id %llu was used before; ids only grow",
                        (unsigned long long)s->id.v);
@@ -381,6 +382,21 @@ static int apply_user(struct core *c, const struct event_user *u, int64_t now_ms
     return 0;
 }
 
+static int apply_pool(struct core *c, const struct event *ev, struct err *e)
+{
+    const struct event_pool *p = &ev->pool;
+    struct calendar calendar = calendar_always();
+    if (p->name.n == 0 || p->name.n > NAME_MAX_BYTES)
+        return err_set(e, ERR_INVALID, "pool: a name of 1 to %d bytes is needed", NAME_MAX_BYTES);
+    if (c->cluster.pool_names.n >= POOLS_MAX &&
+        names_find(&c->cluster.pool_names, p->name) == NAME_NONE)
+        return err_set(e, ERR_TOO_LARGE, "more than %u pools", POOLS_MAX);
+    if (p->calendar.n && calendar_parse(p->calendar, NULL, NULL, &calendar, e) < 0)
+        return err_wrap(e, "pool '%.*s'", STR_ARG(p->name));
+    window_set(c, cluster_pool(&c->cluster, p->name), p->calendar.n ? &calendar : NULL, ev->t_ms);
+    return 0;
+}
+
 static int apply_node_state(struct core *c, const struct event_node_state *n, struct err *e)
 {
     uint32_t node = names_find(&c->cluster.node_names, n->name);
@@ -472,6 +488,7 @@ static int apply_policy(struct core *c, const struct policy *p, int64_t now_ms, 
     c->policy = *p;
     c->shares.past_weight = (double)p->past_milli / 1000;
     c->claim_check_ms = c->review_ms = c->rate_ms = INT64_MIN;
+    c->windows_changed = true;
     return 0;
 }
 
@@ -504,6 +521,7 @@ int core_apply(struct core *c, const struct event *ev, struct err *e)
     case EVENT_MODEL: rc = cluster_set_model(&c->cluster, &ev->model, e); break;
     case EVENT_TENANT: rc = apply_tenant(c, &ev->tenant, now_ms, e); break;
     case EVENT_USER: rc = apply_user(c, &ev->user, now_ms, e); break;
+    case EVENT_POOL: rc = apply_pool(c, ev, e); break;
     case EVENT_NODE: rc = cluster_add_node(&c->cluster, &ev->node, e); break;
     case EVENT_NODE_STATE: rc = apply_node_state(c, &ev->node_state, e); break;
     case EVENT_SUBMIT: rc = apply_submit(c, ev, now_ms, e); break;

@@ -35,7 +35,7 @@ enum action_kind {
 };
 struct action {
     enum action_kind kind;
-    job_id job, by;           /* by: of a take, the job that gets the room */
+    job_id job, by; /* by: of a take, the job that gets the room; 0: its machines are given back */
     const struct slot *slots; /* one each replica, in order of nodes; lives in the arena */
     uint32_t n;
 };
@@ -110,6 +110,7 @@ int core_explain(struct core *c, job_id job, int64_t now_ms, struct explanation 
     X(LINK, "linked")                                                                              \
     X(SPLIT, "split")                                                                              \
     X(LIMIT, "max_time")                                                                           \
+    X(FREEZE, "freeze")                                                                            \
     X(CPU, "cpus")                                                                                 \
     X(MEM, "mem")                                                                                  \
     X(GPUS, "gpus")                                                                                \
@@ -122,7 +123,7 @@ enum advice_kind {
 };
 const char *advice_slug(enum advice_kind k);
 
-#define ADVICE_MAX 10
+#define ADVICE_MAX 12
 struct advice {
     enum advice_kind kind;
     struct request request;
@@ -151,7 +152,10 @@ struct node_view {
     enum node_state state;
     uint32_t gpus, cpu_milli, mem_mib, cpu_free_milli, mem_free_mib;
     uint16_t gpu_free[GPUS_PER_NODE_MAX];
-    bool kept; /* for a job that has waited long */
+    bool kept;                   /* for a job that has waited long */
+    const char *pool;            /* "": of none */
+    bool open;                   /* it may work, as of the last pass */
+    int64_t closes_ms, opens_ms; /* when open, when not; INT64_MAX: never */
 };
 bool core_node(const struct core *c, node_id id, struct node_view *out); /* false past the last */
 
@@ -181,8 +185,9 @@ uint32_t core_job_after(const struct core *c, job_id id, struct after out[AFTER_
 uint32_t core_holders(const struct core *c, job_id waits, job_id *out, uint32_t max);
 
 struct core_totals {
-    struct amounts total, free;   /* of the machines that are up */
+    struct amounts total, free;   /* of the machines that are up and whose windows are open */
     uint64_t waiting, kept_nodes; /* waiting: in the queue */
+    uint64_t overstays;           /* jobs that hold a machine outside its window */
     uint32_t nodes, shares, shapes, cells;
 };
 struct core_totals core_totals(const struct core *c);

@@ -16,6 +16,7 @@
     X(MODEL, "model")   /* what a GPU model costs */                                               \
     X(TENANT, "tenant") /* a tenant is made or changed */                                          \
     X(USER, "user")     /* a user's weight inside a tenant */                                      \
+    X(POOL, "pool")     /* machines that are lent at the same times: made or changed */            \
     X(NODE, "node")     /* a node is enrolled */                                                   \
     X(NODE_STATE, "node_state")                                                                    \
     X(SUBMIT, "submit")                                                                            \
@@ -56,6 +57,7 @@ struct policy {
     int64_t express_part_milli; /* GPU time that a job has before it queues with the long ones */
     int64_t express_milli;      /* what a share may be above others for such jobs, in thousandths */
     int64_t review_ms;          /* how often all that wait are looked at for taking back */
+    int64_t window_lead_ms; /* so long before a window ends only what surely ends still starts */
 };
 
 struct event_model {
@@ -75,8 +77,14 @@ struct event_user {
     uint32_t weight_milli;
 };
 
+struct event_pool {
+    struct str name;
+    struct str calendar; /* when its machines may work (calendar.h); empty: always */
+};
+
 struct event_node {
     struct str name, model, net_switch; /* net_switch may be empty */
+    struct str pool;                    /* empty: none, it may always work */
     uint32_t gpus, gpu_mem_mib, cpu_milli, mem_mib;
     uint8_t link[GPUS_PER_NODE_MAX]; /* link group of each GPU, numbered from 0 */
 };
@@ -155,7 +163,7 @@ struct event_place {
 };
 
 struct event_take {
-    job_id id, by;
+    job_id id, by; /* by 0: its machines are given back */
 };
 
 struct event_past {
@@ -198,6 +206,7 @@ struct event {
         struct event_model model;
         struct event_tenant tenant;
         struct event_user user;
+        struct event_pool pool;
         struct event_node node;
         struct event_node_state node_state;
         struct event_submit submit;

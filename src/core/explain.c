@@ -119,7 +119,25 @@ struct supply {
     uint32_t most_whole; /* on one machine */
     uint32_t most_part;  /* on one GPU, thousandths */
     uint64_t whole;
+    uint32_t closed, closing;    /* machines whose window is closed, or ends too soon for the job */
+    int64_t opens_ms, closes_ms; /* the first of those, the last of these */
 };
+
+/* Is its window in the way?  Then it is counted. */
+static bool count_window(const struct cluster *cl, const struct kind *k, const struct request *r,
+                         struct supply *s)
+{
+    bool allows = kind_allows(k, r);
+    if (k->left_ms >= 0 && (!allows || kind_takes(k, r)))
+        return false;
+    int64_t change_ms = cl->pool[k->pool].change_ms;
+    if (k->left_ms < 0 && allows) {
+        s->opens_ms = s->closed++ ? MIN(s->opens_ms, change_ms) : change_ms;
+    } else if (allows) {
+        s->closes_ms = s->closing++ ? MAX(s->closes_ms, change_ms) : change_ms;
+    }
+    return true;
+}
 
 static struct supply count_supply(const struct core *c, const struct request *r)
 {
@@ -130,10 +148,10 @@ static struct supply count_supply(const struct core *c, const struct request *r)
         uint32_t whole = 0;
         if (!kind_allows(k, r))
             continue;
-        if (n->state != NODE_UP) {
-            s.nodes_not_up++;
+        bool shut = count_window(&c->cluster, k, r, &s);
+        s.nodes_not_up += n->state != NODE_UP;
+        if (n->state != NODE_UP || shut)
             continue;
-        }
         for (int g = 0; g < k->gpus; g++) {
             whole += n->offer.gpu[g] == GPU_MILLI;
             s.most_part = MAX(s.most_part, n->offer.gpu[g]);
@@ -186,9 +204,42 @@ static void say_kept(const struct supply *s, struct explanation *x)
         s->kept == 1 ? "" : "s");
 }
 
+/* Why it does not start on machines that are given back soon. */
+static const char *why_not_there(const struct job *j)
+{
+    if (j->thaw_cost_ms && !j->restarts)
+        return "that is too soon to start it there";
+    if (j->thaw_cost_ms)
+        return "it may run longer, and a freeze would throw it back to its start";
+    return j->limit_ms ? "it may run longer, and cannot be frozen"
+                       : "it has no time limit, and cannot be frozen";
+}
+
+/* One obstacle, though machines may be of both sorts. */
+static void say_windows(const struct job *j, const struct supply *s, struct explanation *x)
+{
+    const char *are = s->closed == 1 ? "is" : "are", *many = s->closed == 1 ? "" : "s";
+    char at[32];
+    if (s->closed && s->opens_ms == INT64_MAX)
+        say(x, WHY_WINDOW, "%u machine%s that could run it %s not lent any more", s->closed, many,
+            are);
+    else if (s->closed)
+        say(x, WHY_WINDOW, "%u machine%s that could run it %s lent from %s on", s->closed, many,
+            are, date_format(s->opens_ms, at));
+    if (!s->closing)
+        return;
+    if (s->closed)
+        say_more(x, "; ");
+    else
+        say(x, WHY_WINDOW, "%s", "");
+    say_more(x, "%u machine%s that could run it %s given back at %s: %s", s->closing,
+             s->closing == 1 ? "" : "s", s->closing == 1 ? "is" : "are",
+             date_format(s->closes_ms, at), why_not_there(j));
+}
+
 static void say_room(struct core *c, const struct job *j, struct explanation *x)
 {
-    const struct request *r = &c->shapes.at[j->shape].request;
+    struct request wanted = window_request(c, j), *r = &wanted;
     const char *where = r->gpus || request_shares_gpu(r) ? "machines with free GPUs" : "machines";
     unsigned lifts = lift_least(c, j);
     struct supply s = count_supply(c, r);
@@ -197,6 +248,8 @@ static void say_room(struct core *c, const struct job *j, struct explanation *x)
         say(x, WHY_TOO_LARGE, "it fits on no machine here any more: %s", never.msg);
     if (lifts & LIFT_DOWN)
         say_down(&s, x);
+    if (lifts & LIFT_WINDOW)
+        say_windows(j, &s, x);
     if (lifts & LIFT_BUSY)
         say_gpus(r, &s, x);
     if (lifts & LIFT_CPU)

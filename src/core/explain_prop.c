@@ -139,7 +139,7 @@ static void live(struct scene *s, struct core *c)
             freeze_one(s, c);
         while (world_never(&s->w, c, &ev))
             CHECK(tell(s, c, &ev));
-        if (step + 1 < STEPS || s->w.last_job % 2)
+        if (step + 1 < STEPS || s->w.last_job % 2 || c->cluster.windows) /* they are of the pass */
             tell_pass(s, c);
     }
 }
@@ -211,6 +211,12 @@ static void wake_machines(struct core *c, const struct request *r, int64_t t_ms)
     }
 }
 
+static void open_windows(struct core *c, int64_t t_ms)
+{
+    for (uint32_t p = 0; p < c->cluster.pool_names.n; p++)
+        window_set(c, p, NULL, t_ms);
+}
+
 /* Those that room is kept for, or promised to, go. */
 static void drop_claims(struct core *c, uint64_t but, int64_t t_ms)
 {
@@ -256,15 +262,15 @@ static void meet(struct core *c, const struct after *a, int64_t t_ms)
             later_ended(c, id, a->when != AFTER_BAD, t_ms);
 }
 
-/* Everything but the line `left`; gives the time of the next pass. */
-static int64_t take_away(struct core *c, uint64_t id, const struct explanation *x, size_t left,
-                         int64_t t_ms)
+/* Everything but the line `left`. */
+static void take_away(struct core *c, uint64_t id, const struct explanation *x, size_t left,
+                      int64_t t_ms)
 {
     const struct job *j = &c->queue.job[queue_find(&c->queue, id)];
     const struct request r = c->shapes.at[j->shape].request;
     struct after a[AFTER_MAX];
     uint32_t afters = j->later ? later_open(c, later_of(c, id), a) : 0, met = 0;
-    int64_t begin_ms = j->later ? later_of(c, id)->begin_ms : 0;
+    int64_t begin_ms = j->later ? later_of(c, id)->begin_ms : 0, due_ms = t_ms;
     for (size_t i = 0; i < x->n; i++) {
         enum reason why = x->line[i].why;
         uint32_t last = met == EXPLAIN_AFTERS - 1 ? afters : met + 1;
@@ -276,7 +282,7 @@ static int64_t take_away(struct core *c, uint64_t id, const struct explanation *
         switch ((int)why) {
         case WHY_HELD: job_event(c, id, JOB_EV_RELEASE, t_ms); break;
         case WHY_FROZEN: job_event(c, id, JOB_EV_THAW, t_ms); break;
-        case WHY_BEGIN: t_ms = MAX(t_ms, begin_ms); break;
+        case WHY_BEGIN: due_ms = begin_ms; break;
         case WHY_AFTER:
             for (; met < last; met++)
                 meet(c, &a[met], t_ms);
@@ -285,14 +291,14 @@ static int64_t take_away(struct core *c, uint64_t id, const struct explanation *
         case WHY_LIMIT_USER: s->limit.of[x->line[i].which] = NO_LIMIT; break;
         case WHY_TOO_LARGE: add_machines(c, &r, t_ms); break;
         case WHY_NO_NODE: wake_machines(c, &r, t_ms); break;
+        case WHY_WINDOW: open_windows(c, t_ms); break;
         case WHY_KEPT: drop_claims(c, id, t_ms); break;
         case WHY_PROMISED: let_leave(c, id, t_ms); break;
         case WHY_NEW: break;
         default: free_machines(c, &r, why); break;
         }
     }
-    later_due(c, t_ms);
-    return t_ms;
+    later_due(c, due_ms);
 }
 
 /* ---- those before it ---- */
@@ -336,8 +342,8 @@ static void drop_before(struct core *c, uint64_t id, bool claims, int64_t t_ms)
 /* Does room come, but for the line `left`?  Then those that some is kept for have it first. */
 static bool room_comes(const struct explanation *x, size_t left)
 {
-    static const enum reason room[] = { WHY_TOO_LARGE, WHY_NO_NODE,  WHY_MODEL_BUSY, WHY_GPUS_BUSY,
-                                        WHY_SCATTERED, WHY_CPU_BUSY, WHY_MEM_BUSY };
+    static const enum reason room[] = { WHY_WINDOW,    WHY_TOO_LARGE, WHY_NO_NODE,  WHY_MODEL_BUSY,
+                                        WHY_GPUS_BUSY, WHY_SCATTERED, WHY_CPU_BUSY, WHY_MEM_BUSY };
     for (size_t i = 0; i < x->n; i++)
         for (size_t k = 0; k < ARRAY_LEN(room); k++)
             if (i != left && x->line[i].why == room[k])
@@ -352,9 +358,11 @@ static bool starts_without(const struct scene *s, uint64_t id, const struct expl
     AUTO(arena_free) struct arena a = { 0 };
     struct plan p;
     bool kept = left != NOBODY && x->line[left].why == WHY_KEPT;
-    int64_t t_ms = take_away(c, id, x, left, s->w.now_ms);
+    int64_t t_ms = s->w.now_ms;
+    take_away(c, id, x, left, t_ms);
     drop_before(c, id, room_comes(x, left) && !kept, t_ms);
     c->review_ms = INT64_MAX; /* nothing is borrowed or taken for it */
+    c->passed_job = c->last_job;
     core_pass_full(c, t_ms, &a, &p);
     uint32_t job = queue_find(&c->queue, id);
     return job != NONE && job_state_holds((enum job_state)c->queue.job[job].state);

@@ -1,5 +1,7 @@
 #include "core/gang.h"
 
+#include "core/window.h"
+
 /* Nodes that are alike: each can take k replicas. */
 struct candidate {
     uint32_t k;
@@ -40,7 +42,7 @@ static uint32_t fewest_nodes(const struct cluster *c, const struct request *r, u
             const struct kind *kind = &c->kind[sw ? c->node[sw->node[i]].kind : i];
             struct room idle = kind_room(kind);
             uint32_t fits = room_replicas(kind, &idle, r, r->replicas);
-            if (fits >= below || fits < k)
+            if (fits >= below || fits < k || !window_ever_takes(c, kind, r))
                 continue;
             n = (fits > k ? 0 : n) + (sw ? 1 : kind->nodes);
             k = fits;
@@ -170,7 +172,7 @@ static bool find_on(struct fill *f, const uint32_t *node, uint32_t n)
     for (uint32_t i = 0; i < n; i++) {
         const struct node *nd = &f->c->node[node[i]];
         const struct room *m = f->kept ? &nd->room : &nd->offer;
-        if (nd->state == NODE_UP)
+        if (node_takes(f->c, nd, f->r))
             add_candidate(f, &f->c->kind[nd->kind], m, &node[i], 1);
     }
     return fill_best(f);
@@ -232,7 +234,7 @@ static bool too_few_gpus(const struct cluster *c, const struct request *r)
 {
     uint64_t whole = 0, need = (uint64_t)r->replicas * r->gpus;
     for (uint32_t k = 0; k < c->kinds && whole < need; k++)
-        if (kind_allows(&c->kind[k], r))
+        if (kind_takes(&c->kind[k], r))
             whole += c->kind[k].whole;
     return whole < need;
 }
@@ -254,7 +256,7 @@ bool gang_find(const struct cluster *c, const struct request *r, struct gang_scr
     f.nodes_max = f.one_node ? 1 : fewest_nodes(c, r, NONE);
     for (uint32_t k = 0; k < c->kinds; k++) {
         const struct kind *kind = &c->kind[k];
-        if (!kind_allows(kind, r))
+        if (!kind_takes(kind, r))
             continue;
         for (uint32_t w = r->gpus ? ROW_WHOLE + r->gpus : 0; w < ROWS; w++)
             for (uint32_t i = 0; i < kind->row[w].n; i++) {

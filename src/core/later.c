@@ -243,7 +243,7 @@ static void release(struct core *c, uint32_t later, int64_t since_ms)
     j->since_ms = MAX(since_ms, j->submit_ms);
     later_free(&c->laters, later);
     if (j->state == JOB_QUEUED)
-        queue_add(&c->queue, &c->shapes, &c->shares, job);
+        core_wait(c, job);
 }
 
 static void can_never(struct laters *l, uint32_t later, const struct after *cause, uint64_t by)
@@ -361,7 +361,8 @@ int64_t core_wake_ms(const struct core *c)
     const struct laters *l = &c->laters;
     int64_t due_ms = l->due.n ? l->at[heap_top(&l->due)].begin_ms : INT64_MAX;
     bool reviews = c->queue.waiting && c->cluster.holding && (c->policy.take_back || c->claims);
-    return reviews ? MIN(due_ms, c->review_ms) : due_ms;
+    int64_t wake_ms = MIN(due_ms, windows_wake_ms(c));
+    return reviews ? MIN(wake_ms, c->review_ms) : wake_ms;
 }
 
 bool core_never(const struct core *c, struct never *out)
@@ -403,7 +404,7 @@ uint32_t later_open(const struct core *c, const struct later *at, struct after o
 uint32_t core_job_after(const struct core *c, job_id id, struct after out[AFTER_MAX])
 {
     const struct later *at = later_of(c, id.v);
-    return at ? later_open(c, at, out) : 0;
+    return at && !at->never ? later_open(c, at, out) : 0; /* what can never start waits no more */
 }
 
 /* ---- the audit ---- */

@@ -9,6 +9,10 @@ struct lifting {
     struct core *c;
     const struct job *j;
     const struct request *r;
+    struct pool_was {
+        int64_t left_ms;
+        bool always;
+    } * was;             /* of each pool, while windows are lifted */
     struct aside *aside; /* nodes that are not as they were; one each at most */
     uint32_t n;
     bool any_down, any_kept; /* among the machines that could run it */
@@ -61,9 +65,24 @@ static bool finds_room(const struct lifting *l)
     return place_find(&c->cluster, &c->demand, l->r, &c->scratch, c->slots);
 }
 
+/* Every pool is open for ever, or as it was. */
+static void lift_windows(const struct lifting *l, bool lift)
+{
+    struct cluster *cl = &l->c->cluster;
+    for (uint32_t p = 0; p < cl->pool_names.n; p++) {
+        struct pool *pool = &cl->pool[p];
+        if (lift)
+            l->was[p] = (struct pool_was){ pool->left_ms, pool->always };
+        pool->always = lift || l->was[p].always;
+        cluster_set_left(cl, p, lift ? INT64_MAX : l->was[p].left_ms);
+    }
+}
+
 static bool fits(struct lifting *l, unsigned lifts)
 {
     struct cluster *cl = &l->c->cluster;
+    if (lifts & LIFT_WINDOW)
+        lift_windows(l, true);
     for (uint32_t i = 0; i < cl->nodes && lifts; i++) {
         struct aside *a = &l->aside[l->n];
         a->node = i;
@@ -77,6 +96,8 @@ static bool fits(struct lifting *l, unsigned lifts)
         struct aside *a = &l->aside[--l->n];
         cluster_swap(cl, a->node, &a->was);
     }
+    if (lifts & LIFT_WINDOW)
+        lift_windows(l, false);
     return yes;
 }
 
@@ -96,11 +117,13 @@ static void look_around(struct lifting *l)
  * that what stays is what is nearest to hand. */
 static unsigned leave_out(struct lifting *l)
 {
-    static const unsigned order[] = { LIFT_DOWN, LIFT_BUSY, LIFT_MEM, LIFT_CPU, LIFT_KEPT };
-    unsigned set = LIFT_DOWN | LIFT_BUSY | LIFT_MEM | LIFT_CPU | LIFT_KEPT;
+    static const unsigned order[] = { LIFT_DOWN, LIFT_BUSY, LIFT_WINDOW,
+                                      LIFT_MEM,  LIFT_CPU,  LIFT_KEPT };
+    unsigned set = LIFT_DOWN | LIFT_WINDOW | LIFT_BUSY | LIFT_MEM | LIFT_CPU | LIFT_KEPT;
     for (size_t i = 0; i < ARRAY_LEN(order); i++) {
         unsigned lift = order[i];
-        bool is_none = (lift == LIFT_DOWN && !l->any_down) || (lift == LIFT_KEPT && !l->any_kept);
+        bool is_none = (lift == LIFT_DOWN && !l->any_down) || (lift == LIFT_KEPT && !l->any_kept) ||
+                       (lift == LIFT_WINDOW && l->c->cluster.windows == 0);
         bool is_less = lift & (LIFT_MEM | LIFT_CPU | LIFT_KEPT) && set & LIFT_BUSY;
         if (is_none || is_less || fits(l, set & ~lift))
             set &= ~lift;
@@ -110,14 +133,17 @@ static unsigned leave_out(struct lifting *l)
 
 unsigned lift_least(struct core *c, const struct job *j)
 {
-    struct lifting l = { .c = c, .j = j, .r = &c->shapes.at[j->shape].request };
+    struct request r = window_request(c, j);
+    struct lifting l = { .c = c, .j = j, .r = &r };
     struct err never;
     if (finds_room(&l))
         return 0;
     if (place_check_possible(&c->cluster, l.r, &never) < 0)
         return LIFT_NEVER;
     AUTO(free_p) struct aside *aside = xcalloc(c->cluster.nodes + 1, sizeof *aside);
+    AUTO(free_p) struct pool_was *was = xcalloc(c->cluster.pool_names.n + 1, sizeof *was);
     l.aside = aside;
+    l.was = was;
     look_around(&l);
     return leave_out(&l);
 }

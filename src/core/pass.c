@@ -76,7 +76,7 @@ static void ready_users(struct core *c)
 {
     for (uint32_t i = 0; i < c->shares.n; i++) {
         struct share *s = &c->shares.at[i];
-        if (s->is_user && s->waiting && (s->touched || c->queue.room_came || c->review))
+        if (s->is_user && s->waiting && (s->touched || c->queue.room_came || c->review_all))
             ready_push(c, i);
         s->touched = s->opened = false;
         s->take_failed_milli = UINT64_MAX;
@@ -84,13 +84,18 @@ static void ready_users(struct core *c)
     c->queue.room_came = false;
 }
 
+static uint64_t review_turns(const struct core *c)
+{
+    return 1 + c->cluster.nodes / NODES_A_REVIEW;
+}
+
 /* Is room made for this job in this pass?  A search costs what the cluster is large, so on a large
- * one each job has its turn more rarely. */
+ * one each job has its turn more rarely; on others, whoever comes has one at once. */
 static bool is_its_review(const struct core *c, uint64_t id)
 {
-    uint64_t turns = 1 + c->cluster.nodes / NODES_A_REVIEW;
     uint64_t now = (uint64_t)(c->now_ms / MAX(c->policy.review_ms, INT64_C(1)));
-    return c->review && (id + now) % turns == 0;
+    bool all = c->review_all && (id + now) % review_turns(c) == 0;
+    return c->review && (all || id > c->new_after);
 }
 
 /* What a user's group is compared by.  `row`: of the history, looked up once a size. */
@@ -101,7 +106,8 @@ static void rate_group(struct core *c, const struct share *s, struct user_group 
     if (!row[sh->size])
         row[sh->size] = history_row(&c->history, s->parent, sh->size);
     g->rank = queue_rank(g, &c->policy, now_ms);
-    g->worth = (float)(row[sh->size]->worth[g->stage] / sh->weight);
+    double worth = row[sh->size]->worth[g->stage] / sh->weight;
+    g->worth = (float)(worth * window_worth(c, &sh->request));
 }
 
 /* Looks at a user's groups when it is his turn for the first time. */
@@ -268,7 +274,7 @@ static bool take_turn(struct core *c, uint32_t leaf, struct arena *a, struct pla
     while (h->n && (q->ready || c->review)) {
         uint32_t at = heap_pop(h), group = u->at[at].group;
         p->considered++;
-        if (c->shapes.no_room[u->at[at].shape] && !c->review)
+        if (c->shapes.no_room[u->at[at].shape] && !is_its_review(c, u->at[at].first_id))
             continue;
         bool more = q->group[group].n > 1;
         if (!try_group(c, group, &u->at[at], a, p))
@@ -307,6 +313,28 @@ static bool try_claim(struct core *c, uint32_t claim, struct arena *a, struct pl
     return true;
 }
 
+/* What has to leave the node before its window ends is frozen, and goes on by itself. */
+static void hand_back_node(struct core *c, uint32_t pool, const struct node *n, struct arena *a,
+                           struct plan *out)
+{
+    for (uint32_t k = 0; k < n->jobs; k++) {
+        uint32_t job = n->job[k];
+        if (!window_is_due(c, pool, &c->queue.job[job]))
+            continue;
+        core_take(c, job, c->now_ms);
+        plan_add(out, a, ACT_TAKE, &c->queue.job[job], NULL, 0);
+    }
+}
+
+static void hand_back(struct core *c, struct arena *a, struct plan *out)
+{
+    for (uint32_t p = 0; p < c->cluster.pool_names.n; p++) {
+        const struct pool *pool = &c->cluster.pool[p];
+        for (uint32_t i = 0; i < pool->n && pool->left_ms <= c->policy.window_lead_ms; i++)
+            hand_back_node(c, p, &c->cluster.node[pool->node[i]], a, out);
+    }
+}
+
 /* Jobs that have a promise start when all of its slots are free. */
 static void try_promises(struct core *c, struct arena *a, struct plan *out)
 {
@@ -340,14 +368,19 @@ static void try_claims(struct core *c, struct arena *a, struct plan *out)
  * restoring does this part again. */
 void core_open_pass(struct core *c, int64_t wall_ms)
 {
+    windows_review(c, wall_ms);
     core_learn(c);
+    windows_learn(c);
     later_due(c, wall_ms);
     forecast_miss(c);
     promises_review(c);
     claims_review(c);
     c->take_looks = 0;
-    c->review = c->now_ms >= c->review_ms;
-    if (c->review)
+    c->review_all = c->now_ms >= c->review_ms;
+    c->new_after = review_turns(c) > 1 ? UINT64_MAX : c->passed_job;
+    c->passed_job = c->last_job;
+    c->review = c->review_all || c->new_after < c->last_job;
+    if (c->review_all)
         c->review_ms = c->now_ms + c->policy.review_ms;
 }
 
@@ -358,6 +391,7 @@ void core_pass(struct core *c, int64_t now_ms, struct arena *a, struct plan *out
     c->passes++;
     *out = (struct plan){ 0 };
     core_open_pass(c, now_ms);
+    hand_back(c, a, out);
     try_promises(c, a, out);
     try_claims(c, a, out);
     wake_for_room(c);

@@ -67,9 +67,9 @@ static void nothing_that_could_start_waits_after_a_pass(void)
 static float worth_of(const struct core *c, const struct job *j)
 {
     const struct request *r = &c->shapes.at[j->shape].request;
-    return (float)(history_worth(&c->history, core_tenant(c, j), history_size(r),
-                                 history_bin(j->ran_ms)) /
-                   history_gpus_weight(r));
+    double worth =
+        history_worth(&c->history, core_tenant(c, j), history_size(r), history_bin(j->ran_ms));
+    return (float)(worth / history_gpus_weight(r) * window_worth(c, r));
 }
 
 static bool job_before(const struct core *c, uint32_t a, uint32_t b)
@@ -143,6 +143,10 @@ static void check_pass(uint64_t seed, struct core *ref, const struct plan *p, in
     core_open_pass(ref, now_ms);
     shares_set_levels(&ref->shares, now_ms);
     for (size_t i = 0; i < p->n; i++) {
+        if (p->action[i].kind == ACT_TAKE) { /* a window ends */
+            core_take(ref, queue_find(&ref->queue, p->action[i].job.v), now_ms);
+            continue;
+        }
         CHECK_AT(seed, reference_start(ref, &id) && id == p->action[i].job.v);
         CHECK_AT(seed, core_job(ref, (job_id){ id }, &j) && j.n == p->action[i].n);
         CHECK_AT(seed, memcmp(j.slots, p->action[i].slots, j.n * sizeof *j.slots) == 0);

@@ -153,7 +153,7 @@ static void look_kind(struct search *s, uint32_t kind)
 {
     const struct request *r = s->r;
     s->k = &s->c->kind[kind];
-    if (!kind_allows(s->k, r))
+    if (!kind_takes(s->k, r))
         return;
     s->milli = request_shares_gpu(r) ? kind_share_milli(s->k, r) : 0;
     s->gpu_milli = s->milli + r->gpus * GPU_MILLI;

@@ -31,8 +31,10 @@ static const struct policy_key keys[] = {
       "A job that has had less than this part of an average job's GPU time is express" },
     { "express_milli", offsetof(struct policy, express_milli), 1000, 100000, 3000,
       "For an express job its share may be so many times above another's, in thousandths" },
-    { "review_ms", offsetof(struct policy, review_ms), 0, DAY_MS, 30000,
+    { "review_ms", offsetof(struct policy, review_ms), 0, DAY_MS, 60000,
       "So often all that wait are looked at for taking back" },
+    { "window_lead_ms", offsetof(struct policy, window_lead_ms), MINUTE_MS, DAY_MS, 30 * MINUTE_MS,
+      "So long before a window ends only jobs start there that surely end in time" },
 };
 
 _Static_assert(ARRAY_LEN(keys) <= POLICY_KEYS_MAX, "readers have room for them");

@@ -92,7 +92,7 @@ void promise_break(struct core *c, uint32_t job)
     const struct job *j = &c->queue.job[job];
     promise_drop(c, job);
     if (j->state == JOB_QUEUED || (j->state == JOB_FROZEN && j->awake))
-        queue_add(&c->queue, &c->shapes, &c->shares, job);
+        core_wait(c, job);
 }
 
 /* Its slots are free, but it may not have them. */
@@ -110,9 +110,10 @@ void promises_review(struct core *c)
     for (uint32_t i = 0; i < c->promises;) {
         const struct promise *p = &c->promise[i];
         uint32_t job = p->job;
+        const struct request *r = &c->shapes.at[c->queue.job[job].shape].request;
         bool broken = is_over_limit(c, p);
         for (uint32_t k = 0; k < p->n && !broken; k++)
-            broken = c->cluster.node[p->slot[k].node].state != NODE_UP ||
+            broken = !node_takes(&c->cluster, &c->cluster.node[p->slot[k].node], r) ||
                      slot_is_held(c, &p->slot[k]) || node_is_short(c, p, p->slot[k].node);
         if (broken)
             promise_break(c, job);

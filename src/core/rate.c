@@ -47,8 +47,8 @@ void core_rate(struct core *c, struct job *j)
     uint32_t lift = (uint32_t)MIN(waited / c->policy.age_step_ms, c->policy.age_max_steps);
     uint32_t bin = history_bin(core_ran_ms(j, c->now_ms));
     h->rank = j->priority + (c->now_ms - h->since_ms < waited ? lift : 0);
-    h->worth = (float)(history_worth(&c->history, core_tenant(c, j), history_size(r), bin) /
-                       history_gpus_weight(r));
+    double worth = history_worth(&c->history, core_tenant(c, j), history_size(r), bin);
+    h->worth = (float)(worth / history_gpus_weight(r) * window_worth(c, r));
     h->overdue = waited >= c->policy.claim_after_ms && c->now_ms - h->since_ms < waited;
     h->express = core_is_express(c, j);
     if (h->rank < leaf->least_rank ||
@@ -71,6 +71,7 @@ static void derive_history(struct core *c)
     }
     history_derive_done(h);
     c->history_ms = c->now_ms + DERIVE_MS;
+    c->windows_changed = true;
 }
 
 void core_learn(struct core *c)

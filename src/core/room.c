@@ -1,5 +1,6 @@
 /* The arithmetic of one node's room: does a replica fit, which GPUs does it take. */
 #include "core/cluster.h"
+#include "core/window.h"
 
 uint32_t kind_share_milli(const struct kind *k, const struct request *r)
 {
@@ -34,6 +35,12 @@ bool kind_allows(const struct kind *k, const struct request *r)
     if (request_shares_gpu(r))
         return k->gpus > 0 && kind_share_milli(k, r) > 0;
     return r->gpus == 0 || (r->gpus <= k->gpus && r->gpu_mem_mib <= k->gpu_mem_mib);
+}
+
+bool kind_takes(const struct kind *k, const struct request *r)
+{
+    bool enough = k->left_ms == INT64_MAX || k->left_ms >= window_stay_ms(r->stay);
+    return enough && kind_allows(k, r);
 }
 
 struct room kind_room(const struct kind *k)

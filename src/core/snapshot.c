@@ -61,6 +61,20 @@ static void emit_shares(struct writer *w)
                 emit_share(w, i);
 }
 
+static void emit_pools(struct writer *w, int64_t t_ms)
+{
+    const struct cluster *cl = &w->c->cluster;
+    for (uint32_t i = 0; i < cl->pool_names.n; i++) {
+        AUTO(buf_free) struct buf text = BUF(CALENDAR_TEXT_MAX);
+        struct event ev = { .t_ms = t_ms, .kind = EVENT_POOL };
+        ev.pool.name = str_of(names_get(&cl->pool_names, i));
+        if (!cl->pool[i].always)
+            calendar_format(&cl->pool[i].calendar, &text);
+        ev.pool.calendar = buf_str(&text);
+        emit(w, ev);
+    }
+}
+
 static void emit_nodes(struct writer *w)
 {
     const struct cluster *cl = &w->c->cluster;
@@ -76,6 +90,8 @@ static void emit_nodes(struct writer *w)
                                  .gpu_mem_mib = k->gpu_mem_mib,
                                  .cpu_milli = k->cpu_milli,
                                  .mem_mib = k->mem_mib };
+        if (k->pool != NONE)
+            ev.node.pool = str_of(names_get(&cl->pool_names, k->pool));
         if (n->net_switch != NONE)
             ev.node.net_switch = str_of(names_get(&cl->switches, n->net_switch));
         memcpy(ev.node.link, k->link, sizeof ev.node.link);
@@ -125,6 +141,7 @@ static void emit_submit(struct writer *w, const struct job *j)
                                        .known = true };
     ev.submit.models = models_text(w, ev.submit.request.models);
     ev.submit.request.models = 0;
+    ev.submit.request.stay = 0;
     struct after after[AFTER_MAX];
     ev.submit.after = after;
     if (j->since_ms != j->submit_ms)
@@ -304,8 +321,10 @@ void core_snapshot(const struct core *c, core_emit_fn *fn, void *ctx)
     struct writer w = { .c = c, .fn = fn, .ctx = ctx };
     emit_policy(&w);
     emit_shares(&w);
+    emit_pools(&w, begin_ms(c));
     emit_nodes(&w);
     emit_jobs(&w); /* with the times they came; all that follows is now */
+    emit_pools(&w, c->now_ms);
     emit_promises(&w);
     emit_history(&w);
     emit_forecast(&w);

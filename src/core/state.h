@@ -9,6 +9,7 @@
 #include "core/policy.h"
 #include "core/queue.h"
 #include "core/take.h"
+#include "core/window.h"
 
 /* Room kept on nodes for a job that has waited too long; nothing else starts in it. */
 struct claim {
@@ -44,14 +45,20 @@ struct core {
     uint32_t promises, promise_cap;
     struct take_scratch take;
     uint64_t take_looks; /* nodes looked at for taking back, in this pass */
-    bool review;         /* this pass also looks for what to take back */
-    int64_t review_ms;   /* when all that wait are looked at next */
+    bool review;         /* this pass also looks for what to take back: for some, or for all */
+    bool review_all;
+    int64_t review_ms;  /* when all that wait are looked at next */
+    uint64_t new_after; /* jobs with a larger id came since the last pass */
     struct gang_scratch scratch;
-    struct slot *slots; /* working memory for one placement */
-    int64_t now_ms;     /* the latest time seen */
-    uint64_t passes;    /* made so far */
-    bool pass_open;     /* a journal's pass is being restored: its decisions may still follow */
-    uint64_t last_job;  /* the largest job id seen */
+    struct slot *slots;   /* working memory for one placement */
+    int64_t now_ms;       /* the latest time seen */
+    int64_t wall_ms;      /* the clock at the last pass; windows are about what people see on it */
+    bool windows_changed; /* what waiting jobs need of a window is asked anew */
+    bool windows_used;    /* waiting jobs were asked while there were windows */
+    uint64_t passes;      /* made so far */
+    bool pass_open;       /* a journal's pass is being restored: its decisions may still follow */
+    uint64_t last_job;    /* the largest job id seen */
+    uint64_t passed_job;  /* the same, at the last pass */
 };
 
 /* What a job counts against limits now; for a share by memory a new kind of node may change it. */
@@ -66,6 +73,21 @@ static inline int64_t core_next_cost_milli(const struct core *c, const struct re
     struct amounts a = core_amounts(c, r);
     return (int64_t)a.of[RES_GPU] + (int64_t)a.of[RES_CPU] * c->policy.cpu_cost_milli / 1000;
 }
+
+/* window.c */
+/* What it asks for, with what it would need of a window now if it joined the queue. */
+struct request window_request(const struct core *c, const struct job *j);
+void core_wait(struct core *c, uint32_t job); /* it starts to wait */
+/* The pool's windows from now on; NULL: it has none. */
+void window_set(struct core *c, uint32_t pool, const struct calendar *calendar, int64_t t_ms);
+void windows_review(struct core *c, int64_t wall_ms); /* the windows as the clock says */
+void windows_learn(struct core *c); /* what waiting jobs need of a window, by what is known now */
+bool window_is_due(const struct core *c, uint32_t pool, const struct job *j);
+double window_worth(const struct core *c,
+                    const struct request *r); /* times what it is worth else */
+int64_t windows_wake_ms(const struct core *c);
+/* When the job, which holds something, has to leave a window that ends then. */
+int64_t window_leave_ms(const struct core *c, const struct job *j, int64_t closes_ms);
 
 /* core.c: what a pass and the journal's decisions have in common */
 void core_open_pass(struct core *c, int64_t wall_ms); /* what a pass does before its decisions */

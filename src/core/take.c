@@ -72,8 +72,7 @@ static bool is_open(const struct taker *t, uint32_t node, const struct request *
 {
     const struct node *nd = &t->c->cluster.node[node];
     const struct take_room *m = touched(t, node);
-    return nd->state == NODE_UP && !(m && m->closed) &&
-           kind_allows(&t->c->cluster.kind[nd->kind], r);
+    return !(m && m->closed) && node_takes(&t->c->cluster, nd, r);
 }
 
 /* Gives back what the job holds on one node. */
@@ -283,10 +282,10 @@ static bool cheapest(const struct taker *t, uint32_t left, uint32_t *out_q, stru
     struct clearing one;
     out->node = NONE;
     for (uint32_t k = 0; k < cl->kinds; k++)
-        if (kind_allows(&cl->kind[k], t->r))
+        if (kind_takes(&cl->kind[k], t->r))
             q = MAX(q, replicas_on(t, &cl->kind[k], left));
     if (t->r->scope == SCOPE_NODE && q < left)
-        return false;
+        return false; /* the machines that would hold it all are given back soon, or closed */
     for (uint32_t i = 0; i < cl->nodes && q; i++) {
         if ((t->moves ? t->s->reach[i].moved : t->s->reach[i].frozen) < q * each)
             continue;

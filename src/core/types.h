@@ -99,9 +99,10 @@ struct request {
     uint32_t cpu_milli, mem_mib, gpu_mem_mib;
     uint16_t gpus, gpu_milli;
     uint8_t scope, layout, linked; /* linked: a replica's GPUs lie in one link group */
-    uint8_t zero[9];               /* no padding: requests are compared and hashed as bytes */
+    uint8_t stay;    /* the core's own: how much of a window it needs, see window.h; 0: all of it */
+    uint8_t zero[8]; /* no padding: requests are compared and hashed as bytes */
 };
-_Static_assert(offsetof(struct request, zero) + 9 == sizeof(struct request),
+_Static_assert(offsetof(struct request, zero) + 8 == sizeof(struct request),
                "a request has no hidden padding");
 
 static inline bool request_shares_gpu(const struct request *r)

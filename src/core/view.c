@@ -22,6 +22,21 @@ bool core_share(const struct core *c, share_id id, int64_t now_ms, struct share_
     return true;
 }
 
+static void put_pool(const struct core *c, const struct kind *k, struct node_view *out)
+{
+    out->pool = "";
+    out->open = k->left_ms >= 0;
+    out->closes_ms = out->opens_ms = INT64_MAX;
+    if (k->pool == NONE)
+        return;
+    const struct pool *p = &c->cluster.pool[k->pool];
+    out->pool = names_get(&c->cluster.pool_names, k->pool);
+    if (out->open)
+        out->closes_ms = p->change_ms;
+    else
+        out->opens_ms = p->change_ms;
+}
+
 bool core_node(const struct core *c, node_id id, struct node_view *out)
 {
     if (id.v >= c->cluster.nodes)
@@ -40,6 +55,7 @@ bool core_node(const struct core *c, node_id id, struct node_view *out)
         .kept = n->kept.job != NONE,
     };
     memcpy(out->gpu_free, n->room.gpu, sizeof out->gpu_free);
+    put_pool(c, k, out);
     return true;
 }
 
@@ -47,10 +63,13 @@ static enum reason why_waits(const struct core *c, const struct job *j)
 {
     enum reason why = queue_why(&c->queue, &c->shapes, &c->shares, j->group);
     const struct request *r = &c->shapes.at[j->shape].request;
-    for (uint32_t k = 0; why == WHY_ROOM && k < c->cluster.kinds; k++)
-        if (kind_allows(&c->cluster.kind[k], r))
+    bool allowed = false;
+    for (uint32_t k = 0; why == WHY_ROOM && k < c->cluster.kinds; k++) {
+        allowed = allowed || kind_allows(&c->cluster.kind[k], r);
+        if (kind_takes(&c->cluster.kind[k], r))
             return why;
-    return why == WHY_ROOM ? WHY_TOO_LARGE : why;
+    }
+    return why != WHY_ROOM ? why : allowed ? WHY_WINDOW : WHY_TOO_LARGE;
 }
 
 static enum reason why_not(const struct core *c, const struct job *j, const struct later *l)
@@ -64,6 +83,14 @@ static enum reason why_not(const struct core *c, const struct job *j, const stru
     return j->state == JOB_FROZEN ? WHY_FROZEN : WHY_HELD;
 }
 
+/* As it was submitted. */
+static struct request request_of(const struct core *c, const struct job *j)
+{
+    struct request r = c->shapes.at[j->shape].request;
+    r.stay = 0;
+    return r;
+}
+
 bool core_job(const struct core *c, job_id id, struct job_view *out)
 {
     uint32_t job = queue_find(&c->queue, id.v);
@@ -75,14 +102,14 @@ bool core_job(const struct core *c, job_id id, struct job_view *out)
         .leaf = { j->leaf },
         .state = (enum job_state)j->state,
         .priority = (enum priority)j->priority,
-        .request = c->shapes.at[j->shape].request,
+        .request = request_of(c, j),
         .submit_ms = j->submit_ms,
         .stated_ms = j->stated_ms,
         .eta = j->eta,
         .is_stated = j->is_stated,
         .since_ms = j->since_ms,
         .begin_ms = l && later_is_early(c, l) ? l->begin_ms : 0,
-        .afters = l ? l->open : 0,
+        .afters = l && !l->never ? l->open : 0,
         .why = why_not(c, j, l),
         .slots = j->held ? j->held->slot : NULL,
         .n = j->held ? j->held->n : 0,
@@ -125,6 +152,14 @@ uint32_t core_holders(const struct core *c, job_id waits, job_id *out, uint32_t 
     return n;
 }
 
+static bool overstays(const struct cluster *cl, const struct held *h)
+{
+    for (uint32_t i = 0; i < h->n; i++)
+        if (cl->kind[cl->node[h->slot[i].node].kind].left_ms < 0)
+            return true;
+    return false;
+}
+
 struct core_totals core_totals(const struct core *c)
 {
     struct core_totals t = {
@@ -135,6 +170,8 @@ struct core_totals core_totals(const struct core *c)
         .shares = c->shares.n,
         .cells = c->cluster.cells_live,
     };
+    for (uint32_t i = 0; i < c->queue.jobs && c->cluster.windows; i++)
+        t.overstays += c->queue.job[i].held && overstays(&c->cluster, c->queue.job[i].held);
     for (uint32_t i = 0; i < c->claims; i++)
         t.kept_nodes += c->claim[i].n;
     for (uint32_t i = 0; i < c->shapes.n; i++)
@@ -205,9 +242,29 @@ static int audit_cells(const struct core *c, struct err *e)
             if (audit_row(cl, &cl->kind[k].row[w], &filed, e) < 0)
                 return -1;
     for (uint32_t i = 0; i < cl->nodes; i++)
-        offered += cl->node[i].state == NODE_UP;
+        offered += node_is_offered(cl, &cl->node[i]);
     if (filed != offered)
         return err_set(e, ERR_INTERNAL, "%u nodes are offered, %u are filed", offered, filed);
+    return 0;
+}
+
+/* The totals are those of the nodes that are offered. */
+static int audit_totals(const struct core *c, struct err *e)
+{
+    const struct cluster *cl = &c->cluster;
+    uint64_t gpus = 0, cpu_milli = 0;
+    for (uint32_t i = 0; i < cl->nodes; i++) {
+        const struct kind *k = &cl->kind[cl->node[i].kind];
+        if (k->left_ms != (k->pool != NONE ? cl->pool[k->pool].left_ms : INT64_MAX))
+            return err_set(e, ERR_INTERNAL, "node %s: its window is not its pool's",
+                           cl->node[i].name);
+        if (!node_is_offered(cl, &cl->node[i]))
+            continue;
+        gpus += (uint64_t)k->gpus * GPU_MILLI;
+        cpu_milli += cl->node[i].room.cpu_milli;
+    }
+    if (gpus != cl->total.of[RES_GPU] || cpu_milli != cl->free.of[RES_CPU])
+        return err_set(e, ERR_INTERNAL, "the totals are not those of the nodes that are offered");
     return 0;
 }
 
@@ -239,8 +296,8 @@ static int audit_shares(const struct core *c, struct err *e)
 
 int core_audit(const struct core *c, struct err *e)
 {
-    return audit_nodes(c, e) < 0 || audit_cells(c, e) < 0 || audit_shares(c, e) < 0 ||
-                   later_audit(c, e) < 0
+    return audit_nodes(c, e) < 0 || audit_cells(c, e) < 0 || audit_totals(c, e) < 0 ||
+                   audit_shares(c, e) < 0 || later_audit(c, e) < 0
              ? -1
              : 0;
 }

@@ -87,9 +87,15 @@ static const struct field {
     { EVENT_USER, "weight_milli", F_U32, AT(user.weight_milli), true, NULL,
       "part among the tenant's users" },
 
+    { EVENT_POOL, "name", F_STR, AT(pool.name), true, NULL, "" },
+    { EVENT_POOL, "calendar", F_STR, AT(pool.calendar), false, NULL,
+      "when its machines may work; absent: always" },
+
     { EVENT_NODE, "name", F_STR, AT(node.name), true, NULL, "" },
     { EVENT_NODE, "model", F_STR, AT(node.model), false, NULL, "GPU model" },
     { EVENT_NODE, "switch", F_STR, AT(node.net_switch), false, NULL, "network switch it hangs on" },
+    { EVENT_NODE, "pool", F_STR, AT(node.pool), false, NULL,
+      "machines that are lent at the same times" },
     { EVENT_NODE, "gpus", F_U32, AT(node.gpus), false, NULL, "" },
     { EVENT_NODE, "gpu_mem_mib", F_U32, AT(node.gpu_mem_mib), false, NULL, "of each GPU" },
     { EVENT_NODE, "cpu_milli", F_U32, AT(node.cpu_milli), true, NULL, "" },
@@ -152,7 +158,8 @@ static const struct field {
       "[node, GPU mask, thousandths] for each replica" },
 
     { EVENT_TAKE, "job", F_U64, AT(take.id), true, NULL, "" },
-    { EVENT_TAKE, "by", F_U64, AT(take.by), false, NULL, "the job that gets the room" },
+    { EVENT_TAKE, "by", F_U64, AT(take.by), false, NULL,
+      "the job that gets the room; absent: its machines are given back" },
 
     { EVENT_PROMISE, "job", F_U64, AT(place.id), true, NULL, "" },
     { EVENT_PROMISE, "slots", F_SLOTS, AT(place.slots), true, NULL, "as of a place" },

@@ -23,8 +23,11 @@ static struct event of(enum event_kind kind)
         ev.tenant = (struct event_tenant){ STR("vision"), STR("lab"), 2000, 8000, half, half };
         break;
     case EVENT_USER: ev.user = (struct event_user){ STR("vision"), STR("ann \"x\""), 500 }; break;
+    case EVENT_POOL:
+        ev.pool = (struct event_pool){ STR("desks"), STR("Mon-Fri 20:00-08:00") };
+        break;
     case EVENT_NODE:
-        ev.node = (struct event_node){ STR("srv1"), STR("A100"), STR("sw"), 4,
+        ev.node = (struct event_node){ STR("srv1"), STR("A100"), STR("sw"), STR("desks"),  4,
                                        40960,       64000,       262144,    { 0, 0, 1, 1 } };
         break;
     case EVENT_NODE_STATE:
@@ -92,14 +95,16 @@ static const char *const lines[] = {
                        "\"claim_after_ms\":3,\"claims_max\":4,\"cpu_cost_milli\":5,"
                        "\"past_milli\":6,\"take_back\":7,\"take_gain_milli\":8,"
                        "\"min_run_ms\":9,\"thaw_run_ms\":10,\"express_part_milli\":11,"
-                       "\"express_milli\":12,\"review_ms\":13}\n",
+                       "\"express_milli\":12,\"review_ms\":13,\"window_lead_ms\":14}\n",
     [EVENT_MODEL] = T "\"model\",\"name\":\"A100\",\"cost_milli\":2500}\n",
     [EVENT_TENANT] = T "\"tenant\",\"name\":\"vision\",\"parent\":\"lab\",\"weight_milli\":2000,"
                        "\"guarantee_milli\":8000,\"limit\":{\"gpus\":4000,\"jobs\":0},"
                        "\"user_limit\":{\"gpus\":4000,\"jobs\":0}}\n",
     [EVENT_USER] = T "\"user\",\"tenant\":\"vision\",\"user\":\"ann \\\"x\\\"\","
                      "\"weight_milli\":500}\n",
-    [EVENT_NODE] = T "\"node\",\"name\":\"srv1\",\"model\":\"A100\",\"switch\":\"sw\",\"gpus\":4,"
+    [EVENT_POOL] = T "\"pool\",\"name\":\"desks\",\"calendar\":\"Mon-Fri 20:00-08:00\"}\n",
+    [EVENT_NODE] = T "\"node\",\"name\":\"srv1\",\"model\":\"A100\",\"switch\":\"sw\","
+                     "\"pool\":\"desks\",\"gpus\":4,"
                      "\"gpu_mem_mib\":40960,\"cpu_milli\":64000,\"mem_mib\":262144,"
                      "\"links\":[0,0,1,1]}\n",
     [EVENT_NODE_STATE] = T "\"node_state\",\"name\":\"srv1\",\"state\":\"drain\"}\n",

@@ -408,6 +408,7 @@ const struct command command_replay = {
 
 struct lab_args {
     uint64_t seed, days;
+    bool lend;
     struct output out;
 };
 
@@ -415,6 +416,8 @@ static const struct opt lab_opts[] = {
     { "seed", OPT_NUMBER, offsetof(struct lab_args, seed), "S", "another seed, another week", 0,
       UINT32_MAX },
     { "days", OPT_NUMBER, offsetof(struct lab_args, days), "D", "how long", 1, 365 },
+    { "lend", OPT_FLAG, offsetof(struct lab_args, lend), NULL,
+      "the desks are lent: at night and on weekends only", 0, 0 },
     { "out", OPT_TEXT, offsetof(struct lab_args, out.dir), "DIR",
       "writes DIR/report.html and DIR/lab.journal", 0, 0 },
     OUTPUT_OPTS(lab_args),
@@ -423,11 +426,13 @@ static const struct opt lab_opts[] = {
 static int run_lab(int argc, char *const *argv, struct err *e)
 {
     struct lab_args a = { .seed = 1, .days = 7 };
-    a.out = (struct output){ .policy = "fifo,sjf,nightshift", .freeze_cost_milli = 1000 };
+    a.out = (struct output){ .freeze_cost_milli = 1000 };
     AUTO(trace_free) struct trace t = { 0 };
     if (opts_parse(lab_opts, ARRAY_LEN(lab_opts), argc, argv, &a, e) < 0 ||
-        trace_make_lab(a.seed, (uint32_t)a.days, &t, e) < 0)
+        trace_make_lab(a.seed, (uint32_t)a.days, a.lend, &t, e) < 0)
         return -1;
+    if (!a.out.policy) /* only the core knows windows */
+        a.out.policy = a.lend ? "nightshift" : "fifo,sjf,nightshift";
     if (a.out.dir) {
         a.out.html = arena_printf(&t.arena, "%s/report.html", a.out.dir);
         a.out.journal = arena_printf(&t.arena, "%s/lab.journal", a.out.dir);

@@ -58,6 +58,11 @@ void event_keep(struct arena *a, struct event *ev)
         ev->node.name = keep_str(a, ev->node.name);
         ev->node.model = keep_str(a, ev->node.model);
         ev->node.net_switch = keep_str(a, ev->node.net_switch);
+        ev->node.pool = keep_str(a, ev->node.pool);
+        break;
+    case EVENT_POOL:
+        ev->pool.name = keep_str(a, ev->pool.name);
+        ev->pool.calendar = keep_str(a, ev->pool.calendar);
         break;
     case EVENT_NODE_STATE: ev->node_state.name = keep_str(a, ev->node_state.name); break;
     case EVENT_PAST:

@@ -93,6 +93,8 @@ static const char *wrong_node_field(const struct event_node *n, const struct err
         return "gpus";
     if (n->gpus && n->model.n == 0)
         return "model";
+    if (e->code == ERR_NOT_FOUND)
+        return "pool";
     if (e->code == ERR_CONFLICT || n->name.n == 0 || n->name.n > NAME_MAX_BYTES)
         return "name";
     return e->code == ERR_TOO_LARGE ? "model" : "links";
@@ -112,6 +114,7 @@ static const char *wrong_field(const struct event *ev, const struct err *e)
     case EVENT_WAIT: return e->code == ERR_NOT_FOUND ? "tenant" : "size";
     case EVENT_TIMES: return "class";
     case EVENT_USER: return e->code == ERR_NOT_FOUND ? "tenant" : "user";
+    case EVENT_POOL: return e->code == ERR_INVALID && ev->pool.name.n ? "calendar" : "name";
     case EVENT_NODE_STATE:
     case EVENT_MODEL: return "name";
     case EVENT_PAST: return e->code == ERR_NOT_FOUND ? "tenant" : "cost_ms";

@@ -31,7 +31,7 @@ static struct buf lab_journal(uint64_t seed)
     struct report r;
     struct outcome jobs;
     struct err e;
-    CHECK(trace_make_lab(seed, 2, &t, &e) == 0 && replay_run(&t, &o, &r, &jobs, &e) == 0);
+    CHECK(trace_make_lab(seed, 2, false, &t, &e) == 0 && replay_run(&t, &o, &r, &jobs, &e) == 0);
     return b;
 }
 
@@ -49,7 +49,7 @@ static void a_lab_replays_to_the_same_decisions(void)
         struct journal_check c = { 0 };
         struct err e;
         CHECK_AT(seed, verify(buf_str(&b), &c, &e) == 0);
-        CHECK_AT(seed, trace_make_lab(seed, 2, &t, &e) == 0);
+        CHECK_AT(seed, trace_make_lab(seed, 2, false, &t, &e) == 0);
         CHECK_AT(seed, c.decisions >= t.jobs && c.passes > 0);
         /* every line but the header is an event */
         uint64_t lines = 0;
@@ -356,7 +356,7 @@ static void a_lab_read_from_its_journal_replays_to_the_same_starts(void)
     struct outcome from_lab, from_journal;
     struct err e;
     CHECK(trace_parse_journal("a.journal", buf_str(&b), NULL, &t, &e) == 0);
-    CHECK(trace_make_lab(4, 2, &lab, &e) == 0 && lab.jobs == t.jobs);
+    CHECK(trace_make_lab(4, 2, false, &lab, &e) == 0 && lab.jobs == t.jobs);
     CHECK(replay_run(&lab, &o, &r, &from_lab, &e) == 0);
     CHECK(replay_run(&t, &o, &r, &from_journal, &e) == 0);
     CHECK(memcmp(from_lab.start_ms, from_journal.start_ms, t.jobs * sizeof(int64_t)) == 0);

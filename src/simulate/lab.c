@@ -11,6 +11,9 @@
 #define GIB 1024u
 #define JOBS_PER_DAY_MAX 2000u
 #define SWEEP_JOBS 20u
+#define MONDAY_MS (4 * DAY_S * INT64_C(1000)) /* 1970-01-05: where a calendar's week begins */
+/* When nobody sits at the desks. */
+#define LENT "Mon-Thu 20:00-08:00; Fri 20:00-24:00; Sat-Sun 00:00-24:00; Mon 00:00-08:00"
 
 /* ---- machines ---- */
 
@@ -140,6 +143,7 @@ static const struct day {
 
 struct making {
     struct trace t;
+    bool lend;
     struct rng rng;
     const char **user[TENANTS];
     double gpu_hours_a_day; /* of all machines */
@@ -166,12 +170,19 @@ static void make_nodes(struct making *m)
                                       .gpu_mem_mib = k->gpu_mem_gib * GIB,
                                       .cpu_milli = k->cpus * 1000,
                                       .mem_mib = k->mem_gib * GIB };
+            if (m->lend && k->count > 1)
+                n->pool = STR("desks");
             for (uint32_t g = 0; g < k->gpus; g++)
                 n->link[g] = (uint8_t)(g / k->link_size);
             gpus += k->gpus;
         }
     }
     m->gpu_hours_a_day = 24.0 * (double)gpus;
+    if (!m->lend)
+        return;
+    m->t.windows = 1;
+    m->t.window = arena_array(a, struct trace_window, 1);
+    m->t.window[0] = (struct trace_window){ "desks", LENT };
 }
 
 static void make_people(struct making *m)
@@ -343,8 +354,10 @@ static int number_jobs(struct making *m, struct err *e)
 {
     if (trace_finish(&m->t, e) < 0)
         return -1;
-    for (uint32_t i = 0; i < m->t.jobs; i++)
+    for (uint32_t i = 0; i < m->t.jobs; i++) {
         m->t.job[i].id = i + 1;
+        m->t.job[i].submit_ms += m->lend ? MONDAY_MS : 0;
+    }
     return 0;
 }
 
@@ -353,10 +366,10 @@ static void making_free(struct making *m)
     trace_free(&m->t);
 }
 
-int trace_make_lab(uint64_t seed, uint32_t days, struct trace *out, struct err *e)
+int trace_make_lab(uint64_t seed, uint32_t days, bool lend, struct trace *out, struct err *e)
 {
-    AUTO(making_free) struct making m = { .rng = { seed } };
-    m.t.name = "lab";
+    AUTO(making_free) struct making m = { .rng = { seed }, .lend = lend };
+    m.t.name = lend ? "lab, desks lent" : "lab";
     m.t.simulated = true;
     m.t.arena.limit = (size_t)512 << 20;
     if (days < 1 || days > DAYS_MAX) {

@@ -9,7 +9,7 @@ static struct trace make(uint64_t seed, uint32_t days)
 {
     struct trace t = { 0 };
     struct err e = { 0 };
-    CHECK_AT(seed, trace_make_lab(seed, days, &t, &e) == 0);
+    CHECK_AT(seed, trace_make_lab(seed, days, false, &t, &e) == 0);
     return t;
 }
 
@@ -162,8 +162,8 @@ static void any_number_of_days_up_to_a_year(void)
 {
     struct trace t = { .name = "mine" };
     struct err e = { 0 };
-    CHECK(trace_make_lab(1, 0, &t, &e) < 0 && e.code == ERR_INVALID && e.hint[0]);
-    CHECK(trace_make_lab(1, 367, &t, &e) < 0);
+    CHECK(trace_make_lab(1, 0, false, &t, &e) < 0 && e.code == ERR_INVALID && e.hint[0]);
+    CHECK(trace_make_lab(1, 367, false, &t, &e) < 0);
     CHECK_STR(t.name, "mine");
     AUTO(trace_free) struct trace day = make(1, 1), year = make(1, 366);
     CHECK(day.jobs > 50 && year.jobs > 366 * 50);

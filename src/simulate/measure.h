@@ -4,6 +4,7 @@
 #ifndef NS_SIMULATE_MEASURE_H
 #define NS_SIMULATE_MEASURE_H
 
+#include "base/calendar.h"
 #include "simulate/replay.h"
 
 /* Equal steps from one time on. */
@@ -26,6 +27,15 @@ struct entitle *entitle_open(const struct trace *t);
 void entitle_close(struct entitle **x);
 /* Both are of the tenants' own jobs, in GPUs: what is entitled to those below it is not in it. */
 void entitle_at(struct entitle *x, const double *demand, double *out_entitled);
+
+/* What lent machines worked, and what they could have. */
+void measure_lent(const struct trace *t, const struct outcome *o, struct report *out);
+
+/* clairvoyant.c: GPU-hours that lent machines work between two times under a clairvoyant
+ * schedule. */
+double clairvoyant_hours(const struct trace *t, int64_t from_ms, int64_t to_ms);
+/* The calendar of one window; trace_finish has read it before. */
+struct calendar window_calendar(const struct trace *t, uint32_t window);
 
 /* Satisfaction, the worst tenant and evenness over hours; finish-time fairness; freezes. */
 void measure_fairness(const struct trace *t, const struct outcome *o, struct entitle *en,

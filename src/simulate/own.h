@@ -38,6 +38,7 @@ struct own {
     struct heap due; /* jobs whose phase ends by itself */
     uint32_t *pos;
     struct life *life;   /* jobs of the part, then those that never ran */
+    double *lent;        /* of each, the GPUs that it holds in each window of the trace */
     uint32_t *of_number; /* the core's number of a job, to its life */
     uint64_t numbers;
     uint32_t *node_at; /* the journal's number of a node, to the core's; NONE: it is not here */
@@ -47,9 +48,9 @@ struct own {
     const struct replay_options *options;
     struct buf *journal;
     struct replay_meter *meter;
-    uint32_t next_pass; /* of the journal */
-    int64_t now_ms;
-    bool wanted; /* something happened since the last pass */
+    uint32_t next_pass;      /* of the journal */
+    int64_t now_ms, idle_ms; /* idle_ms: since when nothing but the core's own wishes is to come */
+    bool wanted;             /* something happened since the last pass */
 };
 
 /* NULL: it never ran, the journal only says when it came and went. */

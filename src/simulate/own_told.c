@@ -269,6 +269,7 @@ static int tell_step(struct own *o, const struct trace_step *s, uint32_t ghost, 
         return submit(o, o->p->jobs + ghost, &ev, e) < 0 && !o->p->t->changed ? -1 : 0;
     case EVENT_MODEL:
     case EVENT_TENANT:
+    case EVENT_POOL:
     case EVENT_USER:
     case EVENT_NODE_STATE:
     case EVENT_PASS:

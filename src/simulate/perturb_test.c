@@ -19,7 +19,8 @@ static struct both change(struct trace_change c)
 {
     struct both b = { 0 };
     struct err e = { 0 };
-    CHECK(trace_make_lab(1, 3, &b.was, &e) == 0 && trace_make_lab(1, 3, &b.is, &e) == 0);
+    CHECK(trace_make_lab(1, 3, false, &b.was, &e) == 0 &&
+          trace_make_lab(1, 3, false, &b.is, &e) == 0);
     CHECK(trace_change(&b.is, &c, &e) == 0);
     CHECK(b.is.jobs == b.was.jobs && b.is.jobs > 100);
     return b;
@@ -63,7 +64,7 @@ static void the_shortest_job_keeps_a_duration(void)
     for (uint64_t seed = 1; seed <= 50; seed++) {
         AUTO(trace_free) struct trace t = { 0 };
         struct err e = { 0 };
-        CHECK(trace_make_lab(1, 1, &t, &e) == 0);
+        CHECK(trace_make_lab(1, 1, false, &t, &e) == 0);
         t.job[0].duration_ms = 1;
         const struct trace_change c = { .seed = seed, .jitter_pct = 100 };
         CHECK_AT(seed, trace_change(&t, &c, &e) == 0);

@@ -38,17 +38,28 @@ struct outcome outcome_new(struct trace *t)
     return o;
 }
 
+/* Room for one more in an array of the trace's arena. */
+static void *grown(struct trace *t, void *at, size_t n, size_t *cap, size_t size)
+{
+    if (n < *cap)
+        return at;
+    *cap = *cap ? *cap * 2 : t->jobs + 1;
+    void *out = arena_alloc(&t->arena, *cap, size);
+    if (n)
+        memcpy(out, at, n * size);
+    return out;
+}
+
 void outcome_hold(struct trace *t, struct outcome *o, uint32_t job, int64_t from_ms, int64_t to_ms)
 {
-    if (o->stints == o->stint_cap) {
-        size_t cap = o->stint_cap ? o->stint_cap * 2 : t->jobs + 1;
-        struct stint *grown = arena_array(&t->arena, struct stint, cap);
-        if (o->stints)
-            memcpy(grown, o->stint, o->stints * sizeof *grown);
-        o->stint = grown;
-        o->stint_cap = cap;
-    }
+    o->stint = grown(t, o->stint, o->stints, &o->stint_cap, sizeof *o->stint);
     o->stint[o->stints++] = (struct stint){ job, from_ms, to_ms };
+}
+
+void outcome_lend(struct trace *t, struct outcome *o, const struct lease *l)
+{
+    o->lease = grown(t, o->lease, o->leases, &o->lease_cap, sizeof *o->lease);
+    o->lease[o->leases++] = *l;
 }
 
 /* The part of one tenant, or of everybody when tenant is NONE. */
@@ -95,6 +106,10 @@ int replay_run(struct trace *t, const struct replay_options *o, struct report *o
     if (!run) {
         err_set(e, ERR_INVALID, "--policy: '%s' is not known", o->policy);
         return err_hint(e, "choose " REPLAY_POLICIES);
+    }
+    if (t->windows && run != replay_own) {
+        err_set(e, ERR_INVALID, "--policy: '%s' knows no windows", o->policy);
+        return err_hint(e, "choose nightshift where machines are lent at times");
     }
     for (uint32_t i = 0; i < (t->node_tenant ? t->tenants : 1); i++) {
         struct part p = make_part(t, t->node_tenant ? i : NONE);

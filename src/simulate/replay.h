@@ -18,6 +18,13 @@ struct stint {
     int64_t from_ms, to_ms;
 };
 
+/* A job held GPUs of lent machines. */
+struct lease {
+    uint32_t window; /* of the trace */
+    double gpus;
+    int64_t from_ms, to_ms;
+};
+
 /* When each job of the trace first started and when it ended, ms; NEVER when it did not. */
 #define NEVER INT64_MAX
 struct outcome {
@@ -29,11 +36,15 @@ struct outcome {
     struct eta *eta;     /* as it was forecast */
     struct stint *stint; /* in the order in which they ended */
     size_t stints, stint_cap;
+    struct lease *lease; /* in the same order */
+    size_t leases, lease_cap;
 };
 
 /* An outcome in which nothing has happened yet; its arrays live in the trace's arena. */
 struct outcome outcome_new(struct trace *t);
 void outcome_hold(struct trace *t, struct outcome *o, uint32_t job, int64_t from_ms, int64_t to_ms);
+
+void outcome_lend(struct trace *t, struct outcome *o, const struct lease *l);
 
 /* GPUs in these slots, parts counted as parts. */
 double slots_gpus(const struct slot *s, uint32_t n);

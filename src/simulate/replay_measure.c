@@ -204,6 +204,7 @@ void replay_measure(struct trace *t, const struct outcome *o, struct report *out
     measure_series(t, o, &x, demand, &r);
     entitle_series(en, &x, demand, &r);
     measure_fairness(t, o, en, &r);
+    measure_lent(t, o, &r);
     measure_eta(t, o, &r);
     leave_out_groups(t, &r);
     for (uint32_t p = 0; p < x.points && r.gpus > 0; p++)

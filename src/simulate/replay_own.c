@@ -7,6 +7,7 @@
 /* A daemon gathers what happens while a commit is on its way to the disk: a pass of the journal so
  * soon after something is the pass for it. */
 #define PASS_NEAR_MS 50
+#define IDLE_MAX_MS (30 * 86400 * INT64_C(1000))
 
 static void own_free(struct own *o)
 {
@@ -15,6 +16,7 @@ static void own_free(struct own *o)
     heap_free(&o->due);
     free(o->pos);
     free(o->life);
+    free(o->lent);
     free(o->of_number);
     free(o->node_at);
     told_free(&o->told);
@@ -92,11 +94,34 @@ void own_set_due(struct own *o, uint32_t i, enum phase phase, int64_t due_ms)
         heap_push(&o->due, i);
 }
 
+static double *lent_of(const struct own *o, uint32_t i)
+{
+    return o->lent + (size_t)i * o->p->t->windows;
+}
+
+static void note_lent(struct own *o, uint32_t i, const struct stay *stay)
+{
+    const struct trace *t = o->p->t;
+    for (uint32_t w = 0; w < t->windows; w++)
+        lent_of(o, i)[w] = 0;
+    for (uint32_t k = 0; k < stay->n && t->windows; k++) {
+        uint32_t w = trace_window_of(t, o->p->node[stay->slots[k].node]);
+        if (w != NONE)
+            lent_of(o, i)[w] += slots_gpus(&stay->slots[k], 1);
+    }
+}
+
 /* It gives back what it held since it last began. */
 void own_release(struct own *o, uint32_t i)
 {
-    if (own_job(o, i))
-        outcome_hold(o->p->t, o->out, o->p->job[i], o->life[i].since_ms, o->now_ms);
+    if (!own_job(o, i))
+        return;
+    outcome_hold(o->p->t, o->out, o->p->job[i], o->life[i].since_ms, o->now_ms);
+    for (uint32_t w = 0; w < o->p->t->windows; w++) {
+        const struct lease l = { w, lent_of(o, i)[w], o->life[i].since_ms, o->now_ms };
+        if (l.gpus > 0)
+            outcome_lend(o->p->t, o->out, &l);
+    }
 }
 
 /* ---- the life of a job that was placed ---- */
@@ -129,6 +154,7 @@ int own_begin(struct own *o, uint32_t i, const struct stay *stay, struct err *e)
             o->out->eta[job] = v.eta;
         }
     }
+    note_lent(o, i, stay);
     l->since_ms = o->now_ms;
     int64_t takes_ms = took_ms(s, JOB_EV_STARTED, l->starts++);
     if (takes_ms == 0)
@@ -293,12 +319,29 @@ static int step(struct own *o, struct err *e)
     return rc < 0 ? -1 : o->wanted && !soon && may_pass(o) ? pass(o, e) : 0;
 }
 
-static int64_t next_ms(const struct own *o)
+/* When the core asks for a pass itself.  NEVER: it does not, or has asked for nothing else for so
+ * long that what waits will never start. */
+static int64_t next_wish_ms(struct own *o, bool idle)
+{
+    int64_t wake_ms = core_wake_ms(o->core);
+    bool known = o->p->t->passes && !o->p->t->changed; /* the journal has those passes */
+    if (known || wake_ms == INT64_MAX || (idle && core_totals(o->core).waiting == 0))
+        return NEVER;
+    if (!idle)
+        o->idle_ms = wake_ms;
+    return idle && wake_ms - o->idle_ms > IDLE_MAX_MS ? NEVER : wake_ms;
+}
+
+static int64_t next_ms(struct own *o)
 {
     int64_t at_ms = MIN(next_due(o)->t_ms, next_telling(o)->t_ms);
+    int64_t wish_ms = next_wish_ms(o, at_ms == NEVER);
     if (o->wanted || at_ms != NEVER)
         at_ms = MIN(at_ms, known_pass(o)->t_ms);
-    return at_ms;
+    if (wish_ms > at_ms || wish_ms == NEVER)
+        return at_ms;
+    o->wanted = true;
+    return wish_ms;
 }
 
 int replay_own(const struct part *p, const struct replay_options *opt, struct outcome *out,
@@ -312,6 +355,7 @@ int replay_own(const struct part *p, const struct replay_options *opt, struct ou
     uint32_t lives = p->jobs + o.told.ghosts;
     o.pos = heap_positions(lives);
     o.life = xcalloc((size_t)lives + 1, sizeof *o.life);
+    o.lent = xcalloc((size_t)lives * p->t->windows + 1, sizeof *o.lent);
     o.of_number = xcalloc((size_t)lives + 1, sizeof *o.of_number);
     o.due = (struct heap){ .pos = o.pos, .before = due_before, .ctx = &o };
     if (o.journal)

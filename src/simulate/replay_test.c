@@ -319,7 +319,7 @@ static void the_same_trace_gives_the_same_schedule(void)
     for (size_t i = 0; i < ARRAY_LEN(every); i++) {
         AUTO(trace_free) struct trace t = { 0 };
         struct err e;
-        CHECK(trace_make_lab(3, 1, &t, &e) == 0);
+        CHECK(trace_make_lab(3, 1, false, &t, &e) == 0);
         struct outcome a = hand_replay(&t, every[i]), b = hand_replay(&t, every[i]);
         CHECK(memcmp(a.start_ms, b.start_ms, t.jobs * sizeof *a.start_ms) == 0);
         CHECK(memcmp(a.end_ms, b.end_ms, t.jobs * sizeof *a.end_ms) == 0);
@@ -390,7 +390,7 @@ static void the_journal_of_a_lab_never_gives_a_gpu_twice(void)
         struct outcome jobs;
         struct event ev;
         struct err e;
-        CHECK(trace_make_lab(seed, 3, &t, &e) == 0 && t.jobs < LAB_JOBS_MAX);
+        CHECK(trace_make_lab(seed, 3, false, &t, &e) == 0 && t.jobs < LAB_JOBS_MAX);
         CHECK(replay_run(&t, &o, &r, &jobs, &e) == 0);
         c->t = &t;
         c->o = &jobs;
@@ -410,7 +410,7 @@ static void a_limit_of_a_tenant_is_kept(void)
     AUTO(trace_free) struct trace t = { 0 };
     struct err e;
     uint32_t limited = NONE;
-    CHECK(trace_make_lab(1, 7, &t, &e) == 0);
+    CHECK(trace_make_lab(1, 7, false, &t, &e) == 0);
     for (uint32_t i = 0; i < t.tenants; i++)
         if (t.tenant[i].limit.of[RES_GPU] != NO_LIMIT)
             limited = i;

@@ -47,6 +47,10 @@ struct report {
     /* Of the starts that were predicted: part before the stated P50 and P90, and how wide the
      * interval was by the one from the tenant's own past waits.  NAN where nothing is predicted. */
     double p50_cover, p90_cover, interval_width_ratio;
+    /* Of machines that are lent: GPU-hours they worked up to the last submit, and those of a
+     * clairvoyant schedule (clairvoyant.c); GPU time held outside their windows, ever.  NAN where
+     * none is. */
+    double harvest, harvest_most, harvest_ratio, outside_window_s;
     double wall_s;
     float *used;    /* REPORT_POINTS means of GPUs held */
     float *waiting; /* the same of jobs waiting */

@@ -37,6 +37,10 @@ static void put_fairness(struct json_out *w, const struct report *r)
     json_put_f64(w, "p50_cover", r->p50_cover, 4);
     json_put_f64(w, "p90_cover", r->p90_cover, 4);
     json_put_f64(w, "interval_width_ratio", r->interval_width_ratio, 4);
+    json_put_f64(w, "harvest", r->harvest, 3);
+    json_put_f64(w, "harvest_most", r->harvest_most, 3);
+    json_put_f64(w, "harvest_ratio", r->harvest_ratio, 6);
+    json_put_f64(w, "outside_window_s", r->outside_window_s, 3);
 }
 
 static void put_report(struct json_out *w, const char *key, const struct report *r)

@@ -1,4 +1,6 @@
 /* The report for a terminal. */
+#include <math.h>
+
 #include "simulate/report_grid.h"
 
 #define TENANT_ROWS 100u
@@ -78,6 +80,18 @@ static void print_tenants(const struct report *r, struct buf *out)
     grid_print(&g, out);
 }
 
+static void print_lent(const struct report *r, struct buf *out)
+{
+    char most[TEXT_MAX], part[TEXT_MAX], got[TEXT_MAX], outside[TEXT_MAX];
+    if (!isfinite(r->harvest))
+        return;
+    buf_printf(out,
+               "\nlent machines: %s GPU-hours worked, %s of the %s of a clairvoyant schedule; "
+               "%s held outside their windows\n",
+               text_count(r->harvest, got), text_percent(r->harvest_ratio, part),
+               text_count(r->harvest_most, most), text_duration(r->outside_window_s, outside));
+}
+
 void report_table(const struct report *r, size_t n, struct buf *out)
 {
     if (n == 0)
@@ -85,6 +99,7 @@ void report_table(const struct report *r, size_t n, struct buf *out)
     print_title(&r[n - 1], out);
     print_speed(r, n, out);
     print_fairness(r, n, out);
+    print_lent(&r[n - 1], out);
     if (r[n - 1].tenants > TENANT_ROWS)
         buf_printf(out, "\n%u tenants are too many to list here; --json has them.\n",
                    r[n - 1].tenants);

@@ -6,7 +6,7 @@ static struct trace_step *make_steps(const struct part *p, uint32_t *out_n)
 {
     const struct trace *t = p->t;
     int64_t begin_ms = p->jobs ? t->job[p->job[0]].submit_ms : 0;
-    struct trace_step *made = xcalloc((size_t)t->tenants + p->nodes + 1, sizeof *made);
+    struct trace_step *made = xcalloc((size_t)t->tenants + t->windows + p->nodes + 1, sizeof *made);
     uint32_t n = 0;
     made[n++].ev = (struct event){ .kind = EVENT_POLICY, .policy = policy_default() };
     for (uint32_t i = 0; i < t->tenants; i++) {
@@ -18,6 +18,11 @@ static struct trace_step *make_steps(const struct part *p, uint32_t *out_n)
                                                      .guarantee_milli = w->guarantee_milli,
                                                      .limit = w->limit,
                                                      .user_limit = AMOUNTS_NO_LIMIT };
+    }
+    for (uint32_t i = 0; i < t->windows; i++) {
+        const struct trace_window *w = &t->window[i];
+        made[n].ev.kind = EVENT_POOL;
+        made[n++].ev.pool = (struct event_pool){ str_of(w->pool), str_of(w->calendar) };
     }
     for (uint32_t i = 0; i < p->nodes; i++) {
         made[n].ev.kind = EVENT_NODE;

@@ -1,7 +1,7 @@
 /* told - what a replay tells the core from outside, in order: steps and submits of a trace.
  *
- * A journal brings its own steps.  For any other trace they are made here: the policy, tenants and
- * machines, all there when the first job comes.  For replay_own.c only.
+ * A journal brings its own steps.  For any other trace they are made here: the policy, tenants,
+ * windows and machines, all there when the first job comes.  For replay_own.c only.
  */
 #ifndef NS_SIMULATE_TOLD_H
 #define NS_SIMULATE_TOLD_H

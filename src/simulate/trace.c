@@ -1,5 +1,6 @@
 #include "simulate/trace.h"
 
+#include "base/calendar.h"
 #include "base/map.h"
 
 void trace_free(struct trace *t)
@@ -58,6 +59,25 @@ static int check_tenants(const struct trace *t, struct err *e)
     return 0;
 }
 
+static int check_windows(const struct trace *t, struct err *e)
+{
+    struct calendar c;
+    for (uint32_t w = 0; w < t->windows; w++)
+        if (!name_ok(t->window[w].pool) || !t->window[w].calendar ||
+            (t->window[w].calendar[0] &&
+             calendar_parse(str_of(t->window[w].calendar), NULL, NULL, &c, e) < 0))
+            return err_set(e, ERR_INVALID, "pool %u has no name, or no calendar", w);
+    return 0;
+}
+
+uint32_t trace_window_of(const struct trace *t, uint32_t node)
+{
+    for (uint32_t w = 0; w < t->windows && t->node[node].pool.n; w++)
+        if (str_is(t->node[node].pool, t->window[w].pool))
+            return w;
+    return NONE;
+}
+
 static int check_nodes(const struct trace *t, struct err *e)
 {
     AUTO(names_free) struct names seen = { 0 };
@@ -73,6 +93,9 @@ static int check_nodes(const struct trace *t, struct err *e)
         if (t->node_tenant && t->node_tenant[i] != NONE && t->node_tenant[i] >= t->tenants)
             return err_set(e, ERR_INVALID, "node '%.*s' belongs to no known tenant",
                            STR_ARG(n->name));
+        if (n->pool.n && t->steps == 0 && trace_window_of(t, i) == NONE)
+            return err_set(e, ERR_INVALID, "node '%.*s': its pool '%.*s' is not there",
+                           STR_ARG(n->name), STR_ARG(n->pool));
     }
     return 0;
 }
@@ -127,7 +150,8 @@ static int by_submit_then_id(const void *a, const void *b)
 
 int trace_finish(struct trace *t, struct err *e)
 {
-    if (check_tenants(t, e) < 0 || check_nodes(t, e) < 0 || check_jobs(t, e) < 0)
+    if (check_windows(t, e) < 0 || check_tenants(t, e) < 0 || check_nodes(t, e) < 0 ||
+        check_jobs(t, e) < 0)
         return bad(t, e);
     if (t->jobs)
         qsort(t->job, t->jobs, sizeof *t->job, by_submit_then_id);

@@ -87,10 +87,17 @@ struct policy_set {
     int64_t value;
 };
 
+/* Machines that are lent at times: those whose pool has this name. */
+struct trace_window {
+    const char *pool, *calendar; /* as docs/ops/windows.md has it */
+};
+
 struct trace {
     const char *name;
     struct event_node *node;
     uint32_t nodes;
+    struct trace_window *window; /* a node's pool is one of these, or none */
+    uint32_t windows;
     uint32_t *node_tenant; /* the tenant that owns the node alone, or NONE; NULL: all is shared */
     struct trace_tenant *tenant;
     uint32_t tenants;
@@ -149,8 +156,9 @@ int trace_parse_shockwave(const struct csv_source *from, struct trace_pool pool,
                           struct err *e) MUST_USE;
 
 /* A small lab's weeks from a seed: ten desks, a server, five tenants, jobs by day and night.
- * Time 0 is a Monday's midnight. */
-int trace_make_lab(uint64_t seed, uint32_t days, struct trace *out, struct err *e) MUST_USE;
+ * Time 0 is a Monday's midnight.  lend: the desks work at night and on weekends only. */
+int trace_make_lab(uint64_t seed, uint32_t days, bool lend, struct trace *out, struct err *e)
+    MUST_USE;
 
 /* ---- the same work, a little different ---- */
 
@@ -163,6 +171,7 @@ struct trace_change {
 };
 int trace_change(struct trace *t, const struct trace_change *c, struct err *e) MUST_USE;
 
+uint32_t trace_window_of(const struct trace *t, uint32_t node); /* NONE: it may always work */
 /* So many times as many jobs, in thousandths: some are repeated up to an hour later, or left out. */
 int trace_load(struct trace *t, uint32_t load_milli, uint64_t seed, struct err *e) MUST_USE;
 

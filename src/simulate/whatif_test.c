@@ -7,7 +7,7 @@ static struct trace lab(void)
 {
     struct trace t = { 0 };
     struct err e;
-    CHECK(trace_make_lab(1, 2, &t, &e) == 0);
+    CHECK(trace_make_lab(1, 2, false, &t, &e) == 0);
     return t;
 }
 

@@ -1,6 +1,6 @@
 /* Any bytes as a calendar: what is refused is told in one line with a hint, what is read comes back
  * from its own text, and its changes go forward and are changes. */
-#include "core/calendar.h"
+#include "base/calendar.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

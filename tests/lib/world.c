@@ -9,6 +9,7 @@ void world_init(struct world *w, uint64_t seed)
     w->limits = rng_below(&w->rng, 2);
     w->faults = rng_below(&w->rng, 2);
     w->freezes = rng_below(&w->rng, 3) > 0;
+    w->pools = rng_below(&w->rng, 2) ? rng_between(&w->rng, 1, 3) : 0;
 }
 
 void world_free(struct world *w)
@@ -38,6 +39,8 @@ static struct event node_event(struct world *w, uint32_t i)
         .name = name(w, "n", i),
         .model = str_of(builds[b].model),
         .net_switch = rng_below(&w->rng, 4) ? name(w, "sw", i / 4) : STR(""),
+        .pool = w->pools && rng_below(&w->rng, 3) ? name(w, "p", rng_below(&w->rng, w->pools))
+                                                  : STR(""),
         .gpus = builds[b].gpus,
         .gpu_mem_mib = builds[b].gpu_mem_mib,
         .cpu_milli = builds[b].cpu_milli,
@@ -46,6 +49,20 @@ static struct event node_event(struct world *w, uint32_t i)
     if (builds[b].gpus >= 4 && rng_below(&w->rng, 2))
         for (uint32_t g = 0; g < builds[b].gpus; g++)
             ev.node.link[g] = (uint8_t)(g % 2);
+    return ev;
+}
+
+/* Hours of every day, in some worlds with daylight time and a day that is closed. */
+static struct event pool_event(struct world *w, uint32_t i)
+{
+    struct event ev = { .t_ms = w->now_ms, .kind = EVENT_POOL };
+    uint32_t from = rng_below(&w->rng, 24), to = (from + rng_between(&w->rng, 1, 23)) % 24;
+    const char *zone = rng_below(&w->rng, 2) ? "zone=CET-1CEST,M3.5.0,M10.5.0/3; " : "";
+    const char *closed = rng_below(&w->rng, 4) ? "" : "; closed 1970-01-03";
+    ev.pool.name = name(w, "p", i);
+    if (rng_below(&w->rng, 6))
+        ev.pool.calendar = str_of(arena_printf(&w->arena, "%sMon-Sun %02u:%02u-%02u:30%s", zone,
+                                               from, rng_below(&w->rng, 30), to, closed));
     return ev;
 }
 
@@ -77,6 +94,8 @@ size_t world_build(struct world *w, struct event *out, size_t max)
     size_t n = 0;
     for (uint32_t i = 0; i < w->tenants && n < max; i++)
         out[n++] = tenant_event(w, i);
+    for (uint32_t i = 0; i < w->pools && n < max; i++)
+        out[n++] = pool_event(w, i);
     for (uint32_t i = 0; i < w->nodes && n < max; i++)
         out[n++] = node_event(w, i);
     return n;
@@ -144,6 +163,8 @@ struct event world_event(struct world *w)
     w->now_ms += rng_below(&w->rng, 4) ? rng_below(&w->rng, 60000) : rng_below(&w->rng, 7200000);
     if (w->lives == 0 || rng_below(&w->rng, 5) < 2)
         return world_submit(w);
+    if (w->faults && w->pools && rng_below(&w->rng, 50) == 0)
+        return pool_event(w, rng_below(&w->rng, w->pools));
     if (w->faults && rng_below(&w->rng, 12) == 0) {
         ev.kind = EVENT_NODE_STATE;
         ev.node_state.name = name(w, "n", rng_below(&w->rng, w->nodes));

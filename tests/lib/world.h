@@ -15,9 +15,10 @@ struct world {
     uint32_t nodes, tenants, users;
     uint64_t *live; /* jobs that were accepted and have not ended, as far as the world knows */
     size_t lives, live_cap;
-    bool limits;  /* tenants have some */
-    bool faults;  /* nodes go down, jobs are lost, people cancel and freeze */
-    bool freezes; /* jobs can be taken back */
+    bool limits;    /* tenants have some */
+    bool faults;    /* nodes go down, jobs are lost, people cancel and freeze */
+    bool freezes;   /* jobs can be taken back */
+    uint32_t pools; /* of machines that are lent at times; 0: all may always work */
 };
 
 void world_init(struct world *w, uint64_t seed);

@@ -1,5 +1,5 @@
+#include "base/calendar.h"
 #include "base/date.h"
-#include "core/calendar.h"
 
 #define DAY_MIN 1440u
 #define QUOTE(s) (int)MIN((s).n, (size_t)60), (s).p

@@ -11,8 +11,8 @@
  *
  * Instants are ms since 1970 (UTC).  Before 1970 and after 2200 a calendar stays as it is there.
  */
-#ifndef NS_CORE_CALENDAR_H
-#define NS_CORE_CALENDAR_H
+#ifndef NS_BASE_CALENDAR_H
+#define NS_BASE_CALENDAR_H
 
 #include "base/tz.h"
 

@@ -3,7 +3,7 @@
  * The reference knows nothing of first and last instants: a span or an exception is the stretch from
  * the first to the last minute at which the clock on the wall shows a time of it.
  */
-#include "core/calendar.h"
+#include "base/calendar.h"
 
 #include <stdio.h>
 #include <time.h>

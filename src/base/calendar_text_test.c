@@ -1,6 +1,6 @@
 #include <stdio.h>
 
-#include "core/calendar.h"
+#include "base/calendar.h"
 #include "tests/lib/test.h"
 
 static void texts_are_read_and_written(void)

@@ -1,0 +1,224 @@
+#include "core/window.h"
+
+#include "core/state.h"
+
+#define SURELY 0.9 /* of the cases */
+/* What no machine that is lent can run goes first on the others, inside its user: what they can run
+ * has them at times, and so they find work. */
+#define ONLY_HERE 10.0
+#define WORTH_COSTS 2 /* a start is worth so many times what its freeze costs */
+
+/* Steps of at most a half, and whole nights and weekends. */
+static const int32_t stay_min[] = {
+    INT32_MAX, 1,   2,   3,   5,    7,    10,   15,   20,   25,   30,   35,   40,   45,    50,
+    60,        75,  90,  105, 120,  150,  180,  210,  240,  300,  360,  420,  480,  540,   600,
+    660,       720, 840, 960, 1200, 1440, 1800, 2160, 2880, 3600, 4320, 5760, 7200, 10080, 20160,
+};
+_Static_assert(ARRAY_LEN(stay_min) <= UINT8_MAX, "a class is one byte of a request");
+
+int64_t window_stay_ms(uint8_t stay)
+{
+    return stay ? stay_min[stay] * INT64_C(60000) : INT64_MAX;
+}
+
+uint8_t window_stay_of(int64_t ms)
+{
+    for (uint8_t i = 1; i < ARRAY_LEN(stay_min); i++)
+        if (ms <= window_stay_ms(i))
+            return i;
+    return 0;
+}
+
+uint8_t window_stay_in(int64_t ms)
+{
+    uint8_t stay = 0;
+    while (stay + 1u < ARRAY_LEN(stay_min) && window_stay_ms((uint8_t)(stay + 1)) <= ms)
+        stay++;
+    return stay;
+}
+
+bool window_ever_takes(const struct cluster *c, const struct kind *k, const struct request *r)
+{
+    return k->pool == NONE || c->pool[k->pool].always || r->stay;
+}
+
+bool window_takes_in(const struct kind *k, const struct request *r, int64_t ms)
+{
+    return k->left_ms == INT64_MAX || k->left_ms - ms >= window_stay_ms(r->stay);
+}
+
+/* ---- what a job needs ---- */
+
+static int64_t hand_back_ms(const struct core *c, const struct job *j)
+{
+    int64_t ms = MAX((int64_t)j->thaw_cost_ms, WINDOW_BACK_MS);
+    return MIN(ms, c->policy.window_lead_ms);
+}
+
+static int64_t needs_ms(const struct core *c, const struct job *j)
+{
+    const struct request *r = &c->shapes.at[j->shape].request;
+    int64_t back_ms = hand_back_ms(c, j), need_ms = INT64_MAX;
+    if (j->limit_ms)
+        need_ms = MAX(j->limit_ms - j->ran_ms, INT64_C(0)) + back_ms; /* a stop takes time, too */
+    if (j->thaw_cost_ms == 0)
+        return need_ms;
+    int64_t left_ms =
+        history_left_ms(&c->history, core_tenant(c, j), history_size(r), j->ran_ms, SURELY);
+    need_ms = MIN(need_ms, left_ms + back_ms);
+    if (j->restarts)
+        return need_ms;
+    int64_t worth_ms = WORTH_COSTS * (int64_t)j->thaw_cost_ms + back_ms;
+    worth_ms = MAX(worth_ms, c->policy.window_lead_ms);
+    return MIN(need_ms, worth_ms);
+}
+
+/* What it needs is a part of its shape. */
+static void set_stay(struct core *c, uint32_t job, uint8_t stay)
+{
+    struct job *j = &c->queue.job[job];
+    struct request r = c->shapes.at[j->shape].request;
+    uint32_t was = j->shape;
+    r.stay = stay;
+    j->shape = shapes_ref(&c->shapes, &r);
+    shapes_unref(&c->shapes, was);
+}
+
+static uint8_t find_stay(const struct core *c, uint32_t job)
+{
+    return c->cluster.windows ? window_stay_of(needs_ms(c, &c->queue.job[job])) : 0;
+}
+
+struct request window_request(const struct core *c, const struct job *j)
+{
+    struct request r = c->shapes.at[j->shape].request;
+    if (j->group == NONE)
+        r.stay = find_stay(c, (uint32_t)(j - c->queue.job));
+    return r;
+}
+
+void core_wait(struct core *c, uint32_t job)
+{
+    uint8_t stay = find_stay(c, job);
+    if (stay != c->shapes.at[c->queue.job[job].shape].request.stay)
+        set_stay(c, job, stay);
+    queue_add(&c->queue, &c->shapes, &c->shares, job);
+}
+
+void windows_learn(struct core *c)
+{
+    if (!c->windows_changed)
+        return;
+    c->windows_changed = false;
+    for (uint32_t i = 0; i < c->queue.jobs && (c->cluster.windows || c->windows_used); i++) {
+        if (c->queue.job[i].group == NONE)
+            continue;
+        uint8_t stay = find_stay(c, i);
+        if (stay == c->shapes.at[c->queue.job[i].shape].request.stay)
+            continue;
+        queue_remove(&c->queue, &c->shapes, &c->shares, i);
+        set_stay(c, i, stay);
+        queue_add(&c->queue, &c->shapes, &c->shares, i);
+    }
+    c->windows_used = c->cluster.windows > 0;
+}
+
+double window_worth(const struct core *c, const struct request *r)
+{
+    const struct cluster *cl = &c->cluster;
+    for (uint32_t k = 0; k < cl->kinds && cl->windows; k++)
+        if (cl->kind[k].pool != NONE && !cl->pool[cl->kind[k].pool].always &&
+            kind_allows(&cl->kind[k], r))
+            return 1;
+    return cl->windows ? ONLY_HERE : 1;
+}
+
+/* ---- windows and the clock ---- */
+
+static void refresh(struct core *c, uint32_t pool, int64_t wall_ms)
+{
+    struct pool *p = &c->cluster.pool[pool];
+    if (wall_ms < p->from_ms || wall_ms >= p->change_ms) {
+        p->from_ms = wall_ms;
+        p->change_ms = calendar_next_change(&p->calendar, wall_ms);
+        p->open = calendar_is_open(&p->calendar, wall_ms);
+        cluster_wake_pool(&c->cluster, pool); /* it may have been closed in between */
+    }
+    int64_t left_ms = p->change_ms == INT64_MAX ? INT64_MAX : p->change_ms - wall_ms;
+    cluster_set_left(&c->cluster, pool, p->open ? left_ms : -1);
+}
+
+void window_set(struct core *c, uint32_t pool, const struct calendar *calendar, int64_t t_ms)
+{
+    struct pool *p = &c->cluster.pool[pool];
+    c->cluster.windows += !!calendar;
+    c->cluster.windows -= !p->always;
+    p->always = !calendar;
+    p->calendar = calendar ? *calendar : calendar_always();
+    p->from_ms = p->change_ms = INT64_MIN; /* unknown */
+    refresh(c, pool, t_ms);
+    c->windows_changed = true;
+    c->windows_used = c->windows_used || calendar;
+}
+
+void windows_review(struct core *c, int64_t wall_ms)
+{
+    for (uint32_t i = 0; i < c->cluster.pool_names.n; i++) {
+        if (c->cluster.pool[i].always)
+            continue;
+        refresh(c, i, wall_ms);
+        if (wall_ms < c->wall_ms) /* more is left than before */
+            cluster_wake_pool(&c->cluster, i);
+    }
+    c->wall_ms = wall_ms;
+}
+
+/* ---- the end of a window ---- */
+
+int64_t window_leave_ms(const struct core *c, const struct job *j, int64_t closes_ms)
+{
+    return closes_ms - hand_back_ms(c, j);
+}
+
+static bool can_leave(const struct job *j)
+{
+    return j->state == JOB_RUNNING && j->thaw_cost_ms;
+}
+
+bool window_is_due(const struct core *c, uint32_t pool, const struct job *j)
+{
+    const struct pool *p = &c->cluster.pool[pool];
+    if (!can_leave(j) || p->left_ms == INT64_MAX)
+        return false;
+    return p->left_ms < 0 || window_leave_ms(c, j, p->change_ms) <= c->wall_ms;
+}
+
+/* The next of its jobs that has to leave before the window ends. */
+static int64_t next_leave_ms(const struct core *c, const struct pool *p)
+{
+    int64_t next_ms = p->change_ms;
+    for (uint32_t i = 0; i < p->n; i++) {
+        const struct node *n = &c->cluster.node[p->node[i]];
+        for (uint32_t k = 0; k < n->jobs; k++) {
+            const struct job *j = &c->queue.job[n->job[k]];
+            if (can_leave(j))
+                next_ms = MIN(next_ms, window_leave_ms(c, j, p->change_ms));
+        }
+    }
+    return next_ms;
+}
+
+int64_t windows_wake_ms(const struct core *c)
+{
+    int64_t wake_ms = INT64_MAX, lead_ms = c->policy.window_lead_ms;
+    for (uint32_t i = 0; i < c->cluster.pool_names.n; i++) {
+        const struct pool *p = &c->cluster.pool[i];
+        int64_t next_ms = p->change_ms;
+        if (p->left_ms > lead_ms && next_ms != INT64_MAX)
+            next_ms -= lead_ms;
+        else if (p->left_ms >= 0 && next_ms != INT64_MAX)
+            next_ms = next_leave_ms(c, p);
+        wake_ms = MIN(wake_ms, next_ms);
+    }
+    return wake_ms;
+}
