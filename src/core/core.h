@@ -180,8 +180,8 @@ bool core_job(const struct core *c, job_id id,
 /* What it waits for still; returns how many were written. */
 uint32_t core_job_after(const struct core *c, job_id id, struct after out[AFTER_MAX]);
 
-/* Jobs that hold something on machines which could run this one, the one placed last first; returns
- * how many there are, of which at most `max` were written. */
+/* Jobs that hold something on machines which could run this one, machine by machine; returns how many
+ * there are, of which at most `max` were written. */
 uint32_t core_holders(const struct core *c, job_id waits, job_id *out, uint32_t max);
 
 struct core_totals {

@@ -54,14 +54,6 @@ static const struct promise *promise_of(const struct core *c, const struct job *
     return NULL;
 }
 
-static bool has_slot_on(const struct slot *s, uint32_t n, uint32_t node)
-{
-    for (uint32_t i = 0; i < n; i++)
-        if (s[i].node == node)
-            return true;
-    return false;
-}
-
 static bool is_below(const struct core *c, uint32_t leaf, uint32_t share)
 {
     while (leaf != NONE && leaf != share)
@@ -78,9 +70,9 @@ static void leave_node(const struct core *c, const struct promise *p, uint32_t n
     for (uint32_t i = 0; i < n->jobs; i++) {
         const struct job *l = &c->queue.job[n->job[i]];
         uint32_t first = 0;
-        if (l->state != JOB_FREEZING && l->state != JOB_STOPPING)
+        if (!job_leaves(l))
             continue;
-        while (!has_slot_on(p->slot, p->n, l->held->slot[first].node))
+        while (!slots_on(p->slot, p->n, l->held->slot[first].node))
             first++;
         for (int r = 0; r < RES_COUNT; r++)
             if (l->held->slot[first].node == node && is_below(c, l->leaf, share))

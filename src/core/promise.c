@@ -40,12 +40,12 @@ void promise_drop(struct core *c, uint32_t job)
     }
 }
 
-static bool leaves(const struct job *j)
+bool job_leaves(const struct job *j)
 {
     return j->state == JOB_FREEZING || j->state == JOB_STOPPING;
 }
 
-static uint32_t slots_on(const struct slot *s, uint32_t n, uint32_t node)
+uint32_t slots_on(const struct slot *s, uint32_t n, uint32_t node)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < n; i++)
@@ -64,7 +64,7 @@ static bool node_is_short(const struct core *c, const struct promise *p, uint32_
     for (uint32_t i = 0; i < n->jobs; i++) {
         const struct job *j = &c->queue.job[n->job[i]];
         const struct request *held = &c->shapes.at[j->shape].request;
-        uint64_t here = leaves(j) ? slots_on(j->held->slot, j->held->n, node) : 0;
+        uint64_t here = job_leaves(j) ? slots_on(j->held->slot, j->held->n, node) : 0;
         cpu_milli += here * held->cpu_milli;
         mem_mib += here * held->mem_mib;
     }
@@ -77,7 +77,7 @@ static bool slot_is_held(const struct core *c, const struct slot *s)
     const struct node *n = &c->cluster.node[s->node];
     for (uint32_t i = 0; i < n->jobs; i++) {
         const struct job *j = &c->queue.job[n->job[i]];
-        if (leaves(j))
+        if (job_leaves(j))
             continue;
         for (uint32_t k = 0; k < j->held->n; k++)
             if (j->held->slot[k].node == s->node && (j->held->slot[k].gpu_mask & s->gpu_mask) &&

@@ -104,6 +104,9 @@ void promise_drop(struct core *c, uint32_t job);  /* does not put it into the qu
 void promise_break(struct core *c, uint32_t job); /* and it waits again */
 void promises_review(struct core *c); /* those that will not be free any more are dropped */
 
+bool job_leaves(const struct job *j); /* it is on its way out of what it holds */
+uint32_t slots_on(const struct slot *s, uint32_t n, uint32_t node); /* how many of them */
+
 /* take.c: finds room for a waiting job by freezing and moving others; c->slots and c->take have it. */
 bool take_find(struct core *c, uint32_t job, uint32_t rank, double worth);
 

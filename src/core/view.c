@@ -126,29 +126,18 @@ static uint32_t counted_on(const struct core *c, const struct held *h, const str
     return NONE;
 }
 
-static int latest_first(const void *pa, const void *pb, void *ctx)
-{
-    const struct queue *q = ctx;
-    const struct job *a = &q->job[*(const uint32_t *)pa], *b = &q->job[*(const uint32_t *)pb];
-    if (a->held->since_ms != b->held->since_ms)
-        return a->held->since_ms > b->held->since_ms ? -1 : 1;
-    return a->id > b->id ? -1 : a->id < b->id;
-}
-
 uint32_t core_holders(const struct core *c, job_id waits, job_id *out, uint32_t max)
 {
     uint32_t job = queue_find(&c->queue, waits.v), n = 0;
     if (job == NONE)
         return 0;
     const struct request *r = &c->shapes.at[c->queue.job[job].shape].request;
-    AUTO(free_p) uint32_t *all = xcalloc(c->cluster.holding + 1, sizeof *all);
     for (uint32_t i = 0; i < c->cluster.nodes; i++)
-        for (uint32_t k = 0; k < c->cluster.node[i].jobs; k++)
-            if (counted_on(c, c->queue.job[c->cluster.node[i].job[k]].held, r) == i)
-                all[n++] = c->cluster.node[i].job[k];
-    qsort_r(all, n, sizeof *all, latest_first, (void *)(uintptr_t)&c->queue);
-    for (uint32_t i = 0; i < n && i < max; i++)
-        out[i].v = c->queue.job[all[i]].id;
+        for (uint32_t k = 0; k < c->cluster.node[i].jobs; k++) {
+            const struct job *j = &c->queue.job[c->cluster.node[i].job[k]];
+            if (counted_on(c, j->held, r) == i && n++ < max)
+                out[n - 1].v = j->id;
+        }
     return n;
 }
 
