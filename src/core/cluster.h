@@ -224,4 +224,15 @@ int64_t cluster_cost_milli(const struct cluster *c, const struct request *r, con
 
 void cluster_forget_freed(struct cluster *c);
 
+/* What a node is, apart from its build: exchanged with what it might be, and back, to ask what then
+ * would fit.  Nothing is woken by it. */
+struct node_aside {
+    struct room room, promised;
+    struct kept kept;
+    uint32_t promises;
+    uint8_t state;
+};
+struct node_aside node_aside(const struct node *n);
+void cluster_swap(struct cluster *c, uint32_t node, struct node_aside *with);
+
 #endif

@@ -87,6 +87,14 @@ static uint8_t find_stay(const struct core *c, uint32_t job)
     return c->cluster.windows ? window_stay_of(needs_ms(c, &c->queue.job[job])) : 0;
 }
 
+struct request window_request(const struct core *c, const struct job *j)
+{
+    struct request r = c->shapes.at[j->shape].request;
+    if (j->group == NONE)
+        r.stay = find_stay(c, (uint32_t)(j - c->queue.job));
+    return r;
+}
+
 void core_wait(struct core *c, uint32_t job)
 {
     uint8_t stay = find_stay(c, job);
