@@ -45,15 +45,32 @@ struct supply {
     int64_t opens_ms, closes_ms; /* the first of those, the last of these */
 };
 
+/* When its machines are there for the job, or will be gone for it: by their window, or because they
+ * are reserved. */
+static int64_t change_of(const struct core *c, const struct kind *k, const struct request *r,
+                         bool *out_closed)
+{
+    const struct reservation *mine = reservation_at(c, r->reservation);
+    const struct reservation *has = reservation_at(c, k->reserved);
+    bool reserved = !r->reservation && has && (k->free_ms < k->left_ms || k->free_ms < 0);
+    *out_closed = k->left_ms < 0 || (reserved && k->free_ms < 0) || mine;
+    if (k->left_ms < 0 || (!reserved && !mine))
+        return c->cluster.pool[k->pool].change_ms;
+    if (reserved)
+        return k->free_ms < 0 ? has->until_ms : has->from_ms;
+    return mine == has || mine->from_ms > c->wall_ms ? mine->from_ms : mine->until_ms;
+}
+
 /* Is its window in the way?  Then it is counted. */
-static bool count_window(const struct cluster *cl, const struct kind *k, const struct request *r,
+static bool count_window(const struct core *c, const struct kind *k, const struct request *r,
                          struct supply *s)
 {
     bool allows = kind_allows(k, r);
     if (k->left_ms >= 0 && (!allows || kind_takes(k, r)))
         return false;
-    int64_t change_ms = cl->pool[k->pool].change_ms;
-    if (k->left_ms < 0 && allows) {
+    bool closed;
+    int64_t change_ms = change_of(c, k, r, &closed);
+    if (closed && allows) {
         s->opens_ms = s->closed++ ? MIN(s->opens_ms, change_ms) : change_ms;
     } else if (allows) {
         s->closes_ms = s->closing++ ? MAX(s->closes_ms, change_ms) : change_ms;
@@ -69,7 +86,7 @@ static struct supply count_supply(const struct core *c, const struct request *r)
         const struct kind *k = &c->cluster.kind[n->kind];
         uint32_t whole = 0;
         uint64_t milli = 0;
-        if (n->state != NODE_UP || count_window(&c->cluster, k, r, &s))
+        if (n->state != NODE_UP || count_window(c, k, r, &s))
             continue;
         for (int g = 0; g < k->gpus; g++) {
             whole += n->offer.gpu[g] == GPU_MILLI;
