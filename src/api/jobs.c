@@ -93,63 +93,6 @@ int api_job_get(struct call *c, struct err *e)
     return read_id(c, &id, e) < 0 ? -1 : reply_job(c, 200, id, e);
 }
 
-/* Changes that would start it now. */
-static void put_advice(struct call *c, uint64_t id, struct json_out *w)
-{
-    struct advice ad[ADVICE_MAX];
-    uint32_t n = core_advise(control_core(c->api->config.control), (job_id){ id }, ad);
-    json_begin(w, "helps", '[');
-    for (uint32_t i = 0; i < n; i++) {
-        json_begin(w, NULL, '{');
-        json_put_str(w, "code", str_of(advice_slug(ad[i].kind)));
-        json_put_str(w, "text", str_of(ad[i].text));
-        json_end(w, '}');
-    }
-    json_end(w, ']');
-}
-
-int api_job_why(struct call *c, struct err *e)
-{
-    struct store_job j;
-    struct explanation x = { 0 };
-    struct control *ctl = c->api->config.control;
-    uint64_t id;
-    if (read_id(c, &id, e) < 0 || find_job(c, id, false, &j, e) < 0)
-        return -1;
-    bool waits = !job_state_ended(j.now.state) && !job_state_holds(j.now.state);
-    int64_t now_ms = control_now_ms(ctl);
-    if (waits && core_explain(control_core(ctl), (job_id){ id }, now_ms, &x, e) < 0)
-        return -1;
-    AUTO(buf_free) struct buf b = BUF(64 << 10);
-    struct json_out w = { .b = &b };
-    json_begin(&w, NULL, '{');
-    json_put_u64(&w, "job", id);
-    json_put_str(&w, "state", str_of(job_state_name(j.now.state)));
-    json_put_i64(&w, "waited_ms", waits ? now_ms - j.fixed.submitted_ms : 0);
-    json_begin(&w, "reasons", '[');
-    for (size_t i = 0; i < x.n; i++) {
-        json_begin(&w, NULL, '{');
-        json_put_str(&w, "code", str_of(reason_slug(x.line[i].why)));
-        json_put_str(&w, "text", str_of(x.line[i].text));
-        json_end(&w, '}');
-    }
-    json_end(&w, ']');
-    if (x.has_eta) {
-        json_begin(&w, "starts", '{');
-        json_put_i64(&w, "p50_ms", x.eta.p50_ms);
-        json_put_i64(&w, "p90_ms", x.eta.p90_ms);
-        json_put_i64(&w, "p50_in_ms", x.eta.p50_ms - now_ms);
-        json_put_i64(&w, "p90_in_ms", x.eta.p90_ms - now_ms);
-        json_end(&w, '}');
-    }
-    put_advice(c, id, &w);
-    if (j.now.message.n)
-        json_put_str(&w, "message", j.now.message);
-    json_end(&w, '}');
-    reply_json(c, 200, &b);
-    return 0;
-}
-
 /* ---- submitting ---- */
 
 static int use_profile(struct call *c, struct spec *s, struct err *e)

@@ -92,6 +92,14 @@ function span(ms) {
   return h < 24 ? `${h} h ${m % 60} min` : `${Math.floor(h / 24)} d ${h % 24} h`;
 }
 
+/* 21:40 today, 17 Nov 09:10 otherwise */
+function hour(ms) {
+  const day = { day: 'numeric', month: 'short' };
+  const time = { hour: '2-digit', minute: '2-digit' };
+  const far = new Date(ms).toDateString() !== new Date().toDateString();
+  return new Date(ms).toLocaleString('en-GB', far ? { ...day, ...time } : time);
+}
+
 /* A time that grows by itself. */
 function since(e, ms, after = '') {
   Object.assign(e, { since: ms, after });
@@ -447,14 +455,32 @@ function facts(j) {
   ].filter(([, value]) => value);
 }
 
+function startsText(s) {
+  return s && `Starts about ${hour(s.p50_ms)}, in nine of ten cases before ${hour(s.p90_ms)}.`;
+}
+
+function beforeText(b) {
+  const list = [b?.own && `${many(b.own, 'job')} of its user`, b?.users && many(b.users, 'other user')];
+  const first = list.filter(Boolean).join(' and of ');
+  return first && `When room comes it is first the turn of ${first}.`;
+}
+
+function drawWhy({ reasons, before, starts, helps }) {
+  const line = (e, r) => put(e, r.text);
+  sync($('reasons'), reasons ?? [], (r, i) => i, () => make('li'), line);
+  sync($('helps'), helps ?? [], (h, i) => i, () => make('li'), line);
+  put($('before'), beforeText(before));
+  put($('starts'), startsText(starts));
+}
+
 async function drawPanel() {
   const { id } = open;
   if (!id) return;
   let j;
-  let reasons = [];
+  let why = {};
   try {
     j = await get(`/v1/jobs/${id}`);
-    if (waits(j)) ({ reasons } = await get(`/v1/jobs/${id}/why`));
+    if (waits(j)) why = await get(`/v1/jobs/${id}/why`);
   } catch (e) {
     if (![403, 404].includes(e.status)) throw e;
     if (id === open.id) put($('panel-error'), e.message);
@@ -465,7 +491,7 @@ async function drawPanel() {
   put($('title'), `${title(j)} #${j.id}`);
   put($('message'), j.message);
   drawActions(j);
-  sync($('reasons'), reasons, (r, i) => i, () => make('li'), (e, r) => put(e, r.text));
+  drawWhy(why);
   sync($('facts'), facts(j), ([name]) => name, () => copy('t-fact'), ({ f }, [name, value]) => {
     put(f.name, name);
     put(f.value, value);
@@ -492,7 +518,8 @@ function closePanel() {
   Object.assign(open, { id: 0, job: null, from: null, log: null });
   address('');
   $('panel').hidden = true;
-  for (const id of ['actions', 'reasons', 'facts']) sync($(id), []);
+  drawWhy({});
+  for (const id of ['actions', 'facts']) sync($(id), []);
   for (const id of ['message', 'panel-error', 'log', 'log-state']) put($(id), '');
   if (from?.isConnected) from.focus();
 }

@@ -24,6 +24,11 @@ static const struct api_param submit_params[] = {
       .help = "sent again with the same key, a submit is answered as the first time" },
     { 0 },
 };
+static const struct api_param why_params[] = {
+    { "at_ms", PARAM_NUMBER, .min = 1, .max = NUMBER_MAX,
+      .help = "why it waited then, from the journal; by default now" },
+    { 0 },
+};
 static const struct api_param log_params[] = {
     { "follow", PARAM_WORD, .words = YES_NO "|", .help = "go on until the job ends" },
     { "replica", UP_TO(REPLICAS_MAX), .help = "of which replica; by default the first" },
@@ -82,7 +87,8 @@ const struct route api_routes[] = {
     { "POST", "/v1/jobs/check", M, FN(job_check), "Would this job be taken?", .body = "Submit",
       .answer = "Checked", .refuses = REFUSES_CONFLICT },
     { "GET", "/v1/jobs/:id", M, FN(job_get), "Show a job", .answer = "Job" },
-    { "GET", "/v1/jobs/:id/why", M, FN(job_why), "Why does it wait?", .answer = "Why" },
+    { "GET", "/v1/jobs/:id/why", M, FN(job_why), "Why does it wait, or did?", .param = why_params,
+      .answer = "Why" },
     { "GET", "/v1/jobs/:id/log", M, FN(job_log), "Its output", .param = log_params,
       .type = "text/plain; charset=utf-8", .other_type = "application/octet-stream" },
     { "GET", "/v1/jobs/:id/stream", M, FN(job_stream),

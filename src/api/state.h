@@ -16,6 +16,7 @@ struct feed;     /* events.c */
 struct bridge;   /* stream.c */
 struct doctor;   /* doctor.c */
 struct telling;  /* journal.c */
+struct past;     /* why.c */
 
 struct api {
     struct api_config config;
@@ -24,6 +25,7 @@ struct api {
     struct feed *feeds;
     struct bridge *bridges;
     struct telling *tellings;
+    struct past *pasts;
     struct doctor *doctor; /* NULL: no check runs */
     int watch;             /* of control */
     int64_t started_ms;
@@ -136,13 +138,14 @@ void put_job(struct json_out *w, const char *key, struct api *a, const struct st
 
 /* ---- handlers, by noun ---- */
 
-api_fn api_job_list, api_job_submit, api_job_check, api_job_get, api_job_why, api_job_cancel,
-    api_job_hold, api_job_release, api_job_freeze, api_job_thaw, api_job_signal; /* jobs.c */
-api_fn api_job_log;                                                              /* log.c */
-api_fn api_job_stream, api_job_stream_send;                                      /* stream.c */
-api_fn api_node_list, api_node_drain, api_node_resume;                           /* nodes.c */
-api_fn api_quota, api_usage;                                                     /* shares.c */
-api_fn api_events;                                                               /* events.c */
+api_fn api_job_list, api_job_submit, api_job_check, api_job_get, api_job_cancel, api_job_hold,
+    api_job_release, api_job_freeze, api_job_thaw, api_job_signal; /* jobs.c */
+api_fn api_job_why;                                                /* why.c */
+api_fn api_job_log;                                                /* log.c */
+api_fn api_job_stream, api_job_stream_send;                        /* stream.c */
+api_fn api_node_list, api_node_drain, api_node_resume;             /* nodes.c */
+api_fn api_quota, api_usage;                                       /* shares.c */
+api_fn api_events;                                                 /* events.c */
 api_fn api_token_list, api_token_create, api_token_delete, api_session_open, api_session_close,
     api_whoami;                                                                   /* people.c */
 api_fn api_server, api_health, api_ready, api_metrics, api_openapi, api_profiles; /* server.c */
@@ -156,6 +159,7 @@ void feeds_wake(struct api *a);
 void feeds_free(struct api *a);
 void bridges_free(struct api *a);
 void tellings_free(struct api *a);
+void pasts_free(struct api *a);  /* those who wait are told so */
 void doctor_stop(struct api *a); /* those who wait are told so */
 
 #endif

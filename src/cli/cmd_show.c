@@ -1,4 +1,4 @@
-/* show, why: one job in full; why it waits. */
+/* show: one job in full. */
 #include <stdio.h>
 
 #include "cli/commands.h"
@@ -168,90 +168,4 @@ const struct command command_show = {
     .min_args = 1,
     .max_args = SIZE_MAX,
     .run = run_show,
-};
-
-/* ---- why ---- */
-
-static void print_why(const struct json *root, struct buf *b)
-{
-    char waited[24];
-    struct str state = field_str(root, "state");
-    int64_t ms = field_i64(root, "waited_ms", 0);
-    const struct json *reasons = json_find(root, "reasons");
-    bool waits = str_is(state, "queued") || str_is(state, "held");
-    buf_printf(b, "job %llu is ", (unsigned long long)field_u64(root, "job"));
-    text_add_clean(b, state);
-    if (waits && ms > 0)
-        buf_printf(b, " and has waited %s", text_duration(ms, waited));
-    bool any = json_is_array(reasons) && json_first(reasons);
-    struct str message = field_str(root, "message"); /* how it ended, or how its start goes */
-    buf_addz(b, any || message.n ? ":\n" : "\n");
-    if (message.n) {
-        buf_addz(b, "  - ");
-        text_add_clean(b, message);
-        buf_addc(b, '\n');
-    }
-    for (const struct json *r = any ? json_first(reasons) : NULL; r; r = json_next(reasons, r)) {
-        struct str text = field_str(r, "text");
-        buf_addz(b, "  - ");
-        text_add_clean(b, text.n ? text : field_str(r, "code"));
-        buf_addc(b, '\n');
-    }
-}
-
-/* "starts in about 12m, in nine of ten cases within 1h 30m" */
-static void print_starts(const struct json *root, struct buf *b)
-{
-    char half[24], most[24];
-    const struct json *starts = json_find(root, "starts");
-    if (!starts)
-        return;
-    int64_t p50_ms = field_i64(starts, "p50_in_ms", 0), p90_ms = field_i64(starts, "p90_in_ms", 0);
-    buf_printf(b, "It will start in about %s, in nine of ten cases within %s.\n",
-               text_duration(MAX(p50_ms, INT64_C(1000)), half),
-               text_duration(MAX(p90_ms, INT64_C(1000)), most));
-}
-
-static void print_helps(const struct json *root, struct buf *b)
-{
-    const struct json *helps = json_find(root, "helps");
-    if (!json_is_array(helps) || !json_first(helps))
-        return;
-    buf_addz(b, "It would start now if you\n");
-    for (const struct json *h = json_first(helps); h; h = json_next(helps, h)) {
-        buf_addz(b, "  - ");
-        text_add_clean(b, field_str(h, "text"));
-        buf_addc(b, '\n');
-    }
-}
-
-static int run_why(struct cli *c, const void *opts_p, struct words args, struct err *e)
-{
-    const struct show_opts *o = opts_p;
-    enum output form = cli_output(&o->common);
-    AUTO(answer_free) struct answer a = { 0 };
-    AUTO(buf_free) struct buf b = BUF(1u << 20);
-    if (fetch(c, args.v[0], "/why", &a, e) < 0)
-        return -1;
-    if (form == OUT_JSON || form == OUT_YAML)
-        return cli_print_raw(buf_str(&a.body), form, e);
-    AUTO(json_free_p) struct json_doc *doc = json_read(buf_str(&a.body), e);
-    if (!doc)
-        return -1;
-    print_why(json_root(doc), &b);
-    print_starts(json_root(doc), &b);
-    print_helps(json_root(doc), &b);
-    return cli_print(&b, e);
-}
-
-const struct command command_why = {
-    .name = "why",
-    .args = "JOB",
-    .help = "why a job waits",
-    .group = GROUP_JOBS,
-    .word = WORD_JOB,
-    COMMAND_OPTS(opts, struct show_opts),
-    .min_args = 1,
-    .max_args = 1,
-    .run = run_why,
 };

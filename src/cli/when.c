@@ -21,6 +21,36 @@ static bool read_form(const char *text, const char *form, const struct tm *today
     return t != (time_t)-1;
 }
 
+/* yesterday, or yesterday 14:00 */
+static bool read_yesterday(const char *text, const struct tm *today, int64_t *out_ms)
+{
+    struct tm day = *today;
+    const char *rest = text + strlen("yesterday");
+    if (strncmp(text, "yesterday", strlen("yesterday")) != 0)
+        return false;
+    day.tm_mday--;
+    if (*rest == 0)
+        return read_form("00:00", "%H:%M", &day, out_ms);
+    return *rest == ' ' && (read_form(rest + 1, "%H:%M", &day, out_ms) ||
+                            read_form(rest + 1, "%H:%M:%S", &day, out_ms));
+}
+
+/* 3d, now-3d, 3d ago */
+static bool read_ago(const char *text, int64_t now_ms, int64_t *out_ms)
+{
+    struct str s = str_of(text), end = STR(" ago");
+    struct err why;
+    int64_t ago;
+    if (strncmp(text, "now-", 4) == 0)
+        s = str_of(text + 4);
+    else if (s.n > end.n && memcmp(s.p + s.n - end.n, end.p, end.n) == 0)
+        s.n -= end.n;
+    if (memchr(s.p, ':', s.n) || parse_duration_ms(s, &ago, &why) < 0)
+        return false;
+    *out_ms = now_ms - ago;
+    return true;
+}
+
 int when_parse(const char *text, int64_t now_ms, int64_t *out_ms, struct err *e)
 {
     static const char *const forms[] = {
@@ -30,7 +60,6 @@ int when_parse(const char *text, int64_t now_ms, int64_t *out_ms, struct err *e)
     time_t now = (time_t)(now_ms / 1000);
     struct tm today;
     struct err why;
-    int64_t ago;
     if (strcmp(text, "today") == 0 || strcmp(text, "midnight") == 0)
         text = "00:00";
     if (strcmp(text, "now") == 0) {
@@ -42,15 +71,12 @@ int when_parse(const char *text, int64_t now_ms, int64_t *out_ms, struct err *e)
     for (size_t i = 0; i < ARRAY_LEN(forms); i++)
         if (read_form(text, forms[i], &today, out_ms))
             return 0;
-    if (strncmp(text, "now-", 4) == 0)
-        text += 4;
-    if (!strchr(text, ':') && parse_duration_ms(str_of(text), &ago, &why) == 0) {
-        *out_ms = now_ms - ago;
+    if (read_yesterday(text, &today, out_ms) || read_ago(text, now_ms, out_ms) ||
+        date_parse(str_of(text), out_ms, &why) == 0)
         return 0;
-    }
     err_set(e, ERR_INVALID, "'%s' is no point in time", text);
-    return err_hint(
-        e, "write 2026-03-01, 2026-03-01T12:30, 12:30, today, now, or 3d for three days ago");
+    return err_hint(e, "write 2026-03-01, 2026-03-01T12:30, 12:30, today, 'yesterday 14:00', now, "
+                       "'3d ago', or 2026-03-01T12:30:00Z");
 }
 
 /* 2h, 90 (seconds), and Slurm's 30minutes. */

@@ -1,4 +1,5 @@
-/* when - points in time that people write: 2026-03-01, 2026-03-01T12:30, 12:30 (today), now, 3d (ago). */
+/* when - points in time that people write: 2026-03-01, 2026-03-01T12:30, 12:30 (today), yesterday 14:00,
+ * now, 3d or 3d ago, 2026-03-01T12:30:00+01:00. */
 #ifndef NS_CLI_WHEN_H
 #define NS_CLI_WHEN_H
 

@@ -20,6 +20,13 @@ static void points_in_time_are_read(void)
         { "12:00", NOW - 1800000 },
         { "3d", NOW - 259200000 },
         { "now-1h", NOW - 3600000 },
+        { "2h ago", NOW - 7200000 },
+        { "1h30m ago", NOW - 5400000 },
+        { "yesterday", NOW - 45000000 - 86400000 },
+        { "yesterday 14:00", NOW - 86400000 + 5400000 },
+        { "yesterday 12:30:07", NOW - 86400000 + 7000 },
+        { "2026-03-01T12:30:00Z", NOW },
+        { "2026-03-01T13:30:00+01:00", NOW },
     };
     setenv("TZ", "UTC", 1);
     tzset();
@@ -33,7 +40,9 @@ static void points_in_time_are_read(void)
 
 static void what_is_none_is_refused(void)
 {
-    static const char *const bad[] = { "", "yesterday", "2026-13-01", "25:00", "2026-03-01x" };
+    static const char *const bad[] = {
+        "", "yesterday ", "2026-13-01", "25:00", "2026-03-01x", " ago", "yesterday 25:00"
+    };
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         int64_t got = 5;
         struct err e;

@@ -153,10 +153,14 @@ static void try_fewer_replicas(struct adviser *a, const struct request *r)
                lo == 1 ? "" : "s", r->replicas);
 }
 
-/* A shorter limit lets it into room that is reserved for later. */
+/* A shorter limit lets it into room that is reserved for later.  Jobs of one group are tried in their
+ * order, and it stays in its group: behind others that are too long it would help nothing. */
 static void try_shorter(struct adviser *a, const struct request *r)
 {
     struct core *c = a->c;
+    enum resource which;
+    if (a->j->prev != NONE || core_over_limit(c, a->j, &which) != NONE)
+        return;
     for (uint32_t i = 0; i < c->claims && a->n < ADVICE_MAX; i++) {
         const struct claim *cl = &c->claim[i];
         int64_t left_ms = cl->start_ms - c->now_ms;

@@ -497,6 +497,31 @@ void cluster_set_state(struct cluster *c, uint32_t node, enum node_state state)
     node_mark_freed(c, node);
 }
 
+struct node_aside node_aside(const struct node *n)
+{
+    return (struct node_aside){ .room = n->room,
+                                .promised = n->promised,
+                                .kept = n->kept,
+                                .promises = n->promises,
+                                .state = n->state };
+}
+
+void cluster_swap(struct cluster *c, uint32_t node, struct node_aside *with)
+{
+    struct node *n = &c->node[node];
+    struct node_aside was = node_aside(n);
+    node_leave_cell(c, node);
+    count_node(c, n, false);
+    n->room = with->room;
+    n->promised = with->promised;
+    n->kept = with->kept;
+    n->promises = with->promises;
+    n->state = with->state;
+    count_node(c, n, true);
+    node_enter_cell(c, node);
+    *with = was;
+}
+
 void cluster_set_left(struct cluster *c, uint32_t pool, int64_t left_ms)
 {
     struct pool *p = &c->pool[pool];

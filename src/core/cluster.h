@@ -53,8 +53,8 @@ struct row {
 
 struct kind {
     uint32_t model, gpu_mem_mib, cpu_milli, mem_mib;
-    uint32_t pool;   /* NONE: of no pool */
-    int64_t left_ms; /* of its window at the last pass; INT64_MAX: for ever, < 0: it is closed */
+    uint32_t pool;     /* NONE: of no pool */
+    int64_t left_ms;   /* of its window at the last pass; INT64_MAX: for ever, < 0: it is closed */
     uint16_t reserved; /* the reservation that its machines have now or next; 0: none */
     int64_t free_ms;   /* until that begins; INT64_MAX: never, < 0: it has begun */
     uint8_t gpus, links; /* link groups; GPUs of a group need not be neighbours */
@@ -229,5 +229,16 @@ int64_t cluster_cost_milli(const struct cluster *c, const struct request *r, con
                            uint32_t n, int64_t cpu_cost_milli);
 
 void cluster_forget_freed(struct cluster *c);
+
+/* What a node is, apart from its build: exchanged with what it might be, and back, to ask what then
+ * would fit.  Nothing is woken by it. */
+struct node_aside {
+    struct room room, promised;
+    struct kept kept;
+    uint32_t promises;
+    uint8_t state;
+};
+struct node_aside node_aside(const struct node *n);
+void cluster_swap(struct cluster *c, uint32_t node, struct node_aside *with);
 
 #endif

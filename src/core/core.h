@@ -75,13 +75,26 @@ bool core_eta(const struct core *c, job_id job, int64_t now_ms,
 
 /* ---- why ---- */
 
-#define EXPLAIN_LINES 4
+/* Every obstacle in its way now, each needed: were all of them gone, and those before it, the next
+ * pass would start it; were one of them left, it would not.  See docs/guide/why-waiting.md.
+ * A pass that is a review may also borrow or take room for it: then it has a promise. */
+#define EXPLAIN_LINES 16
+#define EXPLAIN_AFTERS 4 /* lines about what it starts after, at most; the last counts the rest */
+#define EXPLAIN_LIMITS 6 /* likewise about limits */
 struct explanation {
     struct {
         enum reason why;
+        share_id share;      /* of a limit: whose */
+        enum resource which; /* and of what */
         char text[256];
     } line[EXPLAIN_LINES]; /* the strongest first */
     size_t n;
+    /* Who has room first, when there is some for it: not an obstacle, for nobody in front of it
+     * needs what it needs for certain.  Of a job in the queue. */
+    struct before {
+        uint64_t own;   /* jobs of the same user */
+        uint32_t users; /* others whose share is next before its own */
+    } before;
     int64_t waited_ms;
     bool has_eta;
     struct eta eta;
@@ -90,7 +103,7 @@ int core_explain(struct core *c, job_id job, int64_t now_ms, struct explanation 
     MUST_USE;
 
 /* What would help: the job with this request instead (and this limit, where one is given) would start
- * in the next pass.  What costs it least comes first. */
+ * in the next pass; with a limit, in the next that is a review.  What costs it least comes first. */
 #define ADVICES(X)                                                                                 \
     X(MODEL, "model")                                                                              \
     X(SCOPE, "scope")                                                                              \
@@ -176,6 +189,10 @@ struct reservation_view {
     uint32_t n;
 };
 bool core_reservation(const struct core *c, uint32_t i, struct reservation_view *out);
+
+/* Jobs that hold something on machines which could run this one, machine by machine; returns how many
+ * there are, of which at most `max` were written. */
+uint32_t core_holders(const struct core *c, job_id waits, job_id *out, uint32_t max);
 
 struct core_totals {
     struct amounts total, free;   /* of the machines that are up and whose windows are open */

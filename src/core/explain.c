@@ -4,7 +4,7 @@
 
 #include "base/date.h"
 #include "base/parse.h"
-#include "core/state.h"
+#include "core/lift.h"
 
 static void say(struct explanation *x, enum reason why, const char *fmt, ...) PRINTF_LIKE(3, 4);
 static void say(struct explanation *x, enum reason why, const char *fmt, ...)
@@ -18,63 +18,121 @@ static void say(struct explanation *x, enum reason why, const char *fmt, ...)
     x->line[x->n++].why = why;
 }
 
-static void say_limit(const struct core *c, const struct job *j, struct explanation *x)
+/* Goes on with the last sentence. */
+static void say_more(struct explanation *x, const char *fmt, ...) PRINTF_LIKE(2, 3);
+static void say_more(struct explanation *x, const char *fmt, ...)
 {
-    struct amounts a = core_amounts(c, &c->shapes.at[j->shape].request);
-    enum resource which;
-    uint32_t over = shares_over_limit(&c->shares, j->leaf, &a, &which);
-    if (over == NONE)
-        return;
-    const struct share *s = &c->shares.at[over];
+    char *text = x->line[x->n - 1].text;
+    size_t used = strlen(text);
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text + used, sizeof x->line->text - used, fmt, ap);
+    va_end(ap);
+}
+
+static void say_limit(const struct core *c, uint32_t share, enum resource which,
+                      const struct amounts *a, struct explanation *x)
+{
+    const struct share *s = &c->shares.at[share];
     double unit = which == RES_GPU || which == RES_CPU ? 1e3 : 1;
     say(x, s->is_user ? WHY_LIMIT_USER : WHY_LIMIT_TENANT,
         "%s '%s' uses %.6g of the %.6g %s it may use at a time; this job needs %.6g",
         s->is_user ? "user" : "tenant", s->name, (double)s->used.of[which] / unit,
         (double)s->limit.of[which] / unit,
-        which == RES_MEM ? "MiB of memory" : resource_name(which), (double)a.of[which] / unit);
+        which == RES_MEM ? "MiB of memory" : resource_name(which), (double)a->of[which] / unit);
+    x->line[x->n - 1].share.v = share;
+    x->line[x->n - 1].which = which;
+}
+
+/* ---- limits ---- */
+
+static const struct promise *promise_of(const struct core *c, const struct job *j)
+{
+    for (uint32_t i = 0; j->promised && i < c->promises; i++)
+        if (&c->queue.job[c->promise[i].job] == j)
+            return &c->promise[i];
+    return NULL;
+}
+
+static bool is_below(const struct core *c, uint32_t leaf, uint32_t share)
+{
+    while (leaf != NONE && leaf != share)
+        leaf = c->shares.at[leaf].parent;
+    return leaf == share;
+}
+
+/* Takes off what the jobs that leave this node for the promise are charged.  One that leaves several
+ * counts on the first. */
+static void leave_node(const struct core *c, const struct promise *p, uint32_t node, uint32_t share,
+                       struct share *out)
+{
+    const struct node *n = &c->cluster.node[node];
+    for (uint32_t i = 0; i < n->jobs; i++) {
+        const struct job *l = &c->queue.job[n->job[i]];
+        uint32_t first = 0;
+        if (!job_leaves(l))
+            continue;
+        while (!slots_on(p->slot, p->n, l->held->slot[first].node))
+            first++;
+        for (int r = 0; r < RES_COUNT; r++)
+            if (l->held->slot[first].node == node && is_below(c, l->leaf, share))
+                out->used.of[r] -= l->held->charged.of[r];
+    }
+}
+
+/* The share, once what leaves for the job has left. */
+static struct share share_then(const struct core *c, const struct job *j, uint32_t share)
+{
+    const struct promise *p = promise_of(c, j);
+    struct share s = c->shares.at[share];
+    for (uint32_t i = 0; p && i < p->n; i++)
+        if (i == 0 || p->slot[i].node != p->slot[i - 1].node)
+            leave_node(c, p, p->slot[i].node, share, &s);
+    return s;
+}
+
+static void say_limits(const struct core *c, const struct job *j, struct explanation *x)
+{
+    struct amounts a = core_amounts(c, &c->shapes.at[j->shape].request);
+    uint32_t n = 0;
+    for (uint32_t i = j->leaf; i != NONE; i = c->shares.at[i].parent) {
+        struct share then = share_then(c, j, i);
+        for (int r = 0; r < RES_COUNT; r++)
+            if (share_is_over(&then, (enum resource)r, &a) && ++n <= EXPLAIN_LIMITS)
+                say_limit(c, i, (enum resource)r, &a, x);
+    }
+    if (n > EXPLAIN_LIMITS)
+        say_more(x, "; and %u limits more", n - EXPLAIN_LIMITS);
 }
 
 /* What is free now on the machines that could run one replica. */
 struct supply {
-    uint32_t nodes_up, kept;
-    uint64_t free_milli, other_milli; /* GPU parts free there, and on models not asked for */
-    uint32_t most_whole;              /* on one machine */
-    uint32_t most_part;               /* on one GPU, thousandths */
+    uint32_t nodes_up, nodes_not_up, kept;
+    uint32_t most_whole; /* on one machine */
+    uint32_t most_part;  /* on one GPU, thousandths */
     uint64_t whole;
     uint32_t closed, closing;    /* machines whose window is closed, or ends too soon for the job */
     int64_t opens_ms, closes_ms; /* the first of those, the last of these */
+    const char *reserved;        /* a reservation that some of them are for; NULL: none */
 };
 
-/* When its machines are there for the job, or will be gone for it: by their window, or because they
- * are reserved. */
-static int64_t change_of(const struct core *c, const struct kind *k, const struct request *r,
-                         bool *out_closed)
-{
-    const struct reservation *mine = reservation_at(c, r->reservation);
-    const struct reservation *has = reservation_at(c, k->reserved);
-    bool reserved = !r->reservation && has && (k->free_ms < k->left_ms || k->free_ms < 0);
-    *out_closed = k->left_ms < 0 || (reserved && k->free_ms < 0) || mine;
-    if (k->left_ms < 0 || (!reserved && !mine))
-        return c->cluster.pool[k->pool].change_ms;
-    if (reserved)
-        return k->free_ms < 0 ? has->until_ms : has->from_ms;
-    return mine == has || mine->from_ms > c->wall_ms ? mine->from_ms : mine->until_ms;
-}
-
-/* Is its window in the way?  Then it is counted. */
+/* Is its window in the way, or a reservation?  Then it is counted. */
 static bool count_window(const struct core *c, const struct kind *k, const struct request *r,
                          struct supply *s)
 {
-    bool allows = kind_allows(k, r);
-    if (k->left_ms >= 0 && (!allows || kind_takes(k, r)))
-        return false;
-    bool closed;
-    int64_t change_ms = change_of(c, k, r, &closed);
-    if (closed && allows) {
+    const struct reservation *of = reservation_at(c, k->reserved);
+    bool reserved = of && k->left_ms >= 0 && (k->free_ms < 0 || k->free_ms <= k->left_ms);
+    if (kind_takes(k, r) || r->reservation)
+        return !kind_takes(k, r);
+    int64_t change_ms = !reserved      ? c->cluster.pool[k->pool].change_ms
+                      : k->free_ms < 0 ? of->until_ms
+                                       : of->from_ms;
+    if (reserved)
+        s->reserved = of->name;
+    if (k->left_ms < 0 || (reserved && k->free_ms < 0))
         s->opens_ms = s->closed++ ? MIN(s->opens_ms, change_ms) : change_ms;
-    } else if (allows) {
+    else
         s->closes_ms = s->closing++ ? MAX(s->closes_ms, change_ms) : change_ms;
-    }
     return true;
 }
 
@@ -85,40 +143,22 @@ static struct supply count_supply(const struct core *c, const struct request *r)
         const struct node *n = &c->cluster.node[i];
         const struct kind *k = &c->cluster.kind[n->kind];
         uint32_t whole = 0;
-        uint64_t milli = 0;
-        if (n->state != NODE_UP || count_window(c, k, r, &s))
+        if (!kind_allows(k, r))
+            continue;
+        bool shut = count_window(c, k, r, &s);
+        s.nodes_not_up += n->state != NODE_UP;
+        if (n->state != NODE_UP || shut)
             continue;
         for (int g = 0; g < k->gpus; g++) {
             whole += n->offer.gpu[g] == GPU_MILLI;
-            milli += n->offer.gpu[g];
-            if (kind_allows(k, r))
-                s.most_part = MAX(s.most_part, n->offer.gpu[g]);
-        }
-        if (!kind_allows(k, r)) {
-            s.other_milli += milli;
-            continue;
+            s.most_part = MAX(s.most_part, n->offer.gpu[g]);
         }
         s.nodes_up++;
-        s.kept += n->kept.job != NONE;
-        s.free_milli += milli;
+        s.kept += n->kept.job != NONE || n->promises;
         s.whole += whole;
         s.most_whole = MAX(s.most_whole, whole);
     }
     return s;
-}
-
-static bool fits_without(struct core *c, const struct request *r, bool cpu, bool mem)
-{
-    struct request less = *r;
-    struct gang_scratch g = { 0 };
-    AUTO(free_p) struct slot *slots = xcalloc(r->replicas, sizeof *slots);
-    if (cpu)
-        less.cpu_milli = 0;
-    if (mem)
-        less.mem_mib = 0;
-    bool fits = place_find(&c->cluster, &c->demand, &less, &g, slots);
-    gang_scratch_free(&g);
-    return fits;
 }
 
 static void say_gpus(const struct request *r, const struct supply *s, struct explanation *x)
@@ -142,10 +182,23 @@ static void say_gpus(const struct request *r, const struct supply *s, struct exp
         "needs %llu GPU%s%s; %llu free now, at most %u on one machine", (unsigned long long)need,
         need == 1 ? "" : "s", r->models ? " of the models it asks for" : "",
         (unsigned long long)s->whole, s->most_whole);
-    if (r->models && s->other_milli >= GPU_MILLI)
-        say(x, WHY_MODEL_BUSY,
-            "%.6g GPUs of other models are free: a job that takes any model could use them",
-            (double)s->other_milli / 1e3);
+}
+
+static void say_down(const struct supply *s, struct explanation *x)
+{
+    if (s->nodes_up == 0)
+        say(x, WHY_NO_NODE, "none of the machines that could run it is up");
+    else
+        say(x, WHY_NO_NODE,
+            "%u of the machines that could run it %s drained or down, and the others do not have "
+            "the room",
+            s->nodes_not_up, s->nodes_not_up == 1 ? "is" : "are");
+}
+
+static void say_kept(const struct supply *s, struct explanation *x)
+{
+    say(x, WHY_KEPT, "room on %u machine%s is kept for jobs that go before it", s->kept,
+        s->kept == 1 ? "" : "s");
 }
 
 /* Why it does not start on machines that are given back soon. */
@@ -159,65 +212,78 @@ static const char *why_not_there(const struct job *j)
                        : "it has no time limit, and cannot be frozen";
 }
 
+/* One obstacle, though machines may be of both sorts. */
 static void say_windows(const struct job *j, const struct supply *s, struct explanation *x)
 {
+    const char *are = s->closed == 1 ? "is" : "are", *many = s->closed == 1 ? "" : "s";
     char at[32];
     if (s->closed && s->opens_ms == INT64_MAX)
-        say(x, WHY_WINDOW, "%u machine%s that could run it %s not lent any more", s->closed,
-            s->closed == 1 ? "" : "s", s->closed == 1 ? "is" : "are");
+        say(x, WHY_WINDOW, "%u machine%s that could run it %s not lent any more", s->closed, many,
+            are);
     else if (s->closed)
-        say(x, WHY_WINDOW, "%u machine%s that could run it %s lent from %s on", s->closed,
-            s->closed == 1 ? "" : "s", s->closed == 1 ? "is" : "are", date_format(s->opens_ms, at));
-    if (s->closing)
-        say(x, WHY_WINDOW, "%u machine%s that could run it %s given back at %s: %s", s->closing,
-            s->closing == 1 ? "" : "s", s->closing == 1 ? "is" : "are",
-            date_format(s->closes_ms, at), why_not_there(j));
+        say(x, WHY_WINDOW, "%u machine%s that could run it %s lent from %s on", s->closed, many,
+            are, date_format(s->opens_ms, at));
+    if (!s->closing)
+        return;
+    if (s->closed)
+        say_more(x, "; ");
+    else
+        say(x, WHY_WINDOW, "%s", "");
+    say_more(x, "%u machine%s that could run it %s given back at %s: %s", s->closing,
+             s->closing == 1 ? "" : "s", s->closing == 1 ? "is" : "are",
+             date_format(s->closes_ms, at), why_not_there(j));
+}
+
+/* It runs in its reservation only. */
+static void say_reservation(const struct core *c, const struct reservation *r,
+                            struct explanation *x)
+{
+    char at[32];
+    if (r->from_ms > c->wall_ms)
+        say(x, WHY_RESERVED, "its reservation '%s' begins at %s", r->name,
+            date_format(r->from_ms, at));
+    else
+        say(x, WHY_WINDOW, "the machines of its reservation '%s', which ends at %s, are not enough",
+            r->name, date_format(r->until_ms, at));
 }
 
 static void say_room(struct core *c, const struct job *j, struct explanation *x)
 {
-    const struct request *r = &c->shapes.at[j->shape].request;
+    struct request wanted = window_request(c, j), *r = &wanted;
+    const char *where = r->gpus || request_shares_gpu(r) ? "machines with free GPUs" : "machines";
+    unsigned lifts = lift_least(c, j);
     struct supply s = count_supply(c, r);
     struct err never;
-    if (place_check_possible(&c->cluster, r, &never) < 0) { /* it was taken when one was larger */
+    if (lifts & LIFT_NEVER && place_check_possible(&c->cluster, r, &never) < 0)
         say(x, WHY_TOO_LARGE, "it fits on no machine here any more: %s", never.msg);
-        return;
-    }
-    if (s.nodes_up == 0 && (s.closed || s.closing)) {
+    if (lifts & LIFT_DOWN)
+        say_down(&s, x);
+    if (lifts & LIFT_WINDOW && r->reservation)
+        say_reservation(c, reservation_at(c, r->reservation), x);
+    else if (lifts & LIFT_WINDOW)
         say_windows(j, &s, x);
-        return;
-    }
-    if (s.nodes_up == 0) {
-        say(x, WHY_NO_NODE, "none of the machines that could run it is up");
-        return;
-    }
-    if (fits_without(c, r, false, false))
-        return;
-    if (fits_without(c, r, true, false))
-        say(x, WHY_CPU_BUSY,
-            "machines with free GPUs have fewer than the %.3g CPUs a replica needs",
-            r->cpu_milli / 1e3);
-    else if (fits_without(c, r, false, true))
-        say(x, WHY_MEM_BUSY,
-            "machines with free GPUs have less than the %u MiB of memory a replica needs",
-            r->mem_mib);
-    else if (fits_without(c, r, true, true))
-        say(x, WHY_CPU_BUSY,
-            "machines with free GPUs have too few CPUs and too little memory free");
-    else
+    if (lifts & LIFT_WINDOW && s.reserved)
+        say_more(x, " (reserved: '%s')", s.reserved);
+    if (lifts & LIFT_BUSY)
         say_gpus(r, &s, x);
-    say_windows(j, &s, x);
-    if (s.kept)
-        say(x, WHY_KEPT, "room on %u machines is kept for jobs that have waited longer", s.kept);
+    if (lifts & LIFT_CPU)
+        say(x, WHY_CPU_BUSY, "%s have fewer than the %.3g CPUs a replica needs", where,
+            r->cpu_milli / 1e3);
+    if (lifts & LIFT_MEM)
+        say(x, WHY_MEM_BUSY, "%s have less than the %u MiB of memory a replica needs", where,
+            r->mem_mib);
+    if (lifts & LIFT_KEPT)
+        say_kept(&s, x);
+    if (lifts && j->has_claim)
+        say_more(x, "; room is being kept for it");
 }
 
+/* Once its time has come that is no obstacle any more, though no pass has looked since. */
 static void say_begin(const struct later *l, int64_t now_ms, struct explanation *x)
 {
     char at[32], left[32];
     int64_t ms = l->begin_ms - now_ms;
-    if (ms <= 0)
-        say(x, WHY_BEGIN, "its time to begin has come: the next pass looks at it");
-    else
+    if (ms > 0)
         say(x, WHY_BEGIN, "it begins not before %s, in %s", date_format(l->begin_ms, at),
             format_duration_ms(MAX(ms / 1000, INT64_C(1)) * 1000, left));
 }
@@ -235,7 +301,9 @@ static void say_after(const struct core *c, const struct later *l, struct explan
     for (uint32_t i = 0; i < n; i++) {
         unsigned long long first = a[i].first.v;
         char more[32] = "";
-        if (x->n == EXPLAIN_LINES - 1 && i + 1 < n)
+        if (i == EXPLAIN_AFTERS)
+            return;
+        if (i == EXPLAIN_AFTERS - 1 && i + 1 < n)
             snprintf(more, sizeof more, ", and after %u more", n - i - 1);
         if (a[i].n == 1)
             say(x, WHY_AFTER, "it starts after job %llu %s%s", first, one[a[i].when], more);
@@ -245,7 +313,7 @@ static void say_after(const struct core *c, const struct later *l, struct explan
     }
 }
 
-/* What keeps it from the queue, beside somebody's hold. */
+/* Its time, and what it starts after. */
 static void say_later(const struct core *c, const struct later *l, int64_t now_ms,
                       struct explanation *x)
 {
@@ -261,8 +329,24 @@ static void say_later(const struct core *c, const struct later *l, int64_t now_m
     say_after(c, l, x);
 }
 
+/* What keeps it from the queue. */
+static void say_gates(const struct core *c, const struct job *j, int64_t now_ms,
+                      struct explanation *x)
+{
+    enum reason why = j->state == JOB_HELD ? WHY_HELD : WHY_FROZEN;
+    const struct promise *p = promise_of(c, j);
+    const struct request *r = &c->shapes.at[j->shape].request;
+    if (p && !cluster_has_room(&c->cluster, r, p->slot, p->n)) /* what leaves has not left */
+        say(x, WHY_PROMISED, "%s", reason_text(WHY_PROMISED));
+    if (!j->promised && j->group == NONE && j->state != JOB_QUEUED)
+        say(x, why, "%s", reason_text(why));
+    if (j->later)
+        say_later(c, later_of(c, j->id), now_ms, x);
+}
+
 int core_explain(struct core *c, job_id id, int64_t now_ms, struct explanation *out, struct err *e)
 {
+    core_close_pass(c); /* of a journal that is told up to here */
     uint32_t job = queue_find(&c->queue, id.v);
     if (job == NONE)
         return err_set(e, ERR_NOT_FOUND, "no job %llu waits or runs", (unsigned long long)id.v);
@@ -271,23 +355,16 @@ int core_explain(struct core *c, job_id id, int64_t now_ms, struct explanation *
     if (job_state_holds(j->state))
         return err_set(e, ERR_CONFLICT, "job %llu does not wait: it is %s",
                        (unsigned long long)id.v, job_state_name(j->state));
-    if (j->promised) {
-        say(&x, WHY_PROMISED, "%s", reason_text(WHY_PROMISED));
-    } else if (j->group == NONE) {
-        enum reason why = j->state == JOB_HELD ? WHY_HELD : WHY_FROZEN;
-        if (j->state != JOB_QUEUED)
-            say(&x, why, "%s", reason_text(why));
-        if (j->later)
-            say_later(c, later_of(c, id.v), now_ms, &x);
-    } else {
-        say_limit(c, j, &x);
+    say_gates(c, j, now_ms, &x);
+    say_limits(c, j, &x);
+    if (!j->promised)
         say_room(c, j, &x);
-        if (j->has_claim)
-            say(&x, WHY_KEPT,
-                "room is being kept for it: it starts when enough of what runs there has ended");
-        if (x.n == 0)
-            say(&x, WHY_NEW, "there is room: the next pass starts it");
-    }
+    if (j->group != NONE)
+        x.before = core_before(c, job, now_ms, NULL);
+    if (x.n == 0)
+        say(&x, WHY_NEW, "there is room: the next pass %s",
+            x.before.own || x.before.users ? "starts it, unless others take that first"
+                                           : "starts it");
     x.has_eta = core_eta(c, id, now_ms, &x.eta);
     *out = x;
     return 0;

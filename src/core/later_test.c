@@ -415,7 +415,7 @@ static void why_is_told_with_figures(void)
     says(&h, timed, 1, "it begins not before 1970-01-01T01:00:01Z, in 1h");
     step(&h, timed, JOB_EV_RELEASE);
     h.now_ms = 3601000;
-    says(&h, timed, 0, "its time to begin has come: the next pass looks at it");
+    says(&h, timed, 0, "there is room: the next pass starts it");
     says(&h, submit_after(&h, a, 1, AFTER_OK), 0, "it starts after job 1 has succeeded");
     says(&h, submit_after(&h, a, 1, AFTER_BAD), 0, "it starts after job 1 has failed");
     says(&h, submit_after(&h, a, 2, AFTER_ANY), 0,

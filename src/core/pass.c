@@ -101,6 +101,17 @@ static bool is_its_review(const struct core *c, uint64_t id)
     return c->review && (all || id > c->new_after);
 }
 
+/* What a user's group is compared by. */
+static void rate_group(struct core *c, uint32_t leaf, uint32_t at, struct rows_seen *seen,
+                       int64_t now_ms)
+{
+    struct user_groups *u = &c->shares.at[leaf].groups;
+    struct user_group *g = &u->at[at];
+    g->rank = queue_rank(g, &c->policy, now_ms);
+    g->worth = (float)core_worth(c, seen, leaf, c->queue.group[g->group].shape, g);
+    set_key(u, at);
+}
+
 /* Looks at a user's groups when it is his turn for the first time. */
 static void open_user(struct core *c, uint32_t leaf)
 {
@@ -115,9 +126,7 @@ static void open_user(struct core *c, uint32_t leaf)
         if (u->at[i].shape == NONE ||
             (c->shapes.no_room[u->at[i].shape] && !is_its_review(c, u->at[i].first_id)))
             continue;
-        u->at[i].rank = queue_rank(&u->at[i], &c->policy, c->now_ms);
-        u->at[i].worth = (float)core_worth(c, &seen, leaf, u->at[i].shape, &u->at[i]);
-        set_key(u, i);
+        rate_group(c, leaf, i, &seen, c->now_ms);
         heap_push(&s->ready, i);
     }
 }
@@ -289,6 +298,23 @@ static void leave_heaps(struct core *c)
         heap_clear(&c->shares.at[i].ready);
 }
 
+bool core_find_claimed(struct core *c, const struct claim *cl, const struct request *r)
+{
+    struct cluster *cluster = &c->cluster;
+    if (gang_find_on(cluster, r, cl->node, cl->n, &c->scratch, c->slots) || find_place(c, r))
+        return true;
+    AUTO(free_p) struct node_aside *aside = xcalloc(cl->n + 1, sizeof *aside);
+    for (uint32_t i = 0; i < cl->n; i++) {
+        aside[i] = node_aside(&cluster->node[cl->node[i]]);
+        aside[i].kept = (struct kept){ .job = NONE };
+        cluster_swap(cluster, cl->node[i], &aside[i]);
+    }
+    bool found = find_place(c, r);
+    for (uint32_t i = 0; i < cl->n; i++)
+        cluster_swap(cluster, cl->node[i], &aside[i]);
+    return found;
+}
+
 /* Starts the job of one claim, on its own nodes or elsewhere. */
 static bool try_claim(struct core *c, uint32_t claim, struct arena *a, struct plan *out)
 {
@@ -300,7 +326,7 @@ static bool try_claim(struct core *c, uint32_t claim, struct arena *a, struct pl
     out->considered++;
     if (core_over_limit(c, j, &which) != NONE)
         return false;
-    if (!gang_find_on(&c->cluster, r, cl->node, cl->n, &c->scratch, c->slots) && !find_place(c, r))
+    if (!core_find_claimed(c, cl, r))
         return false;
     core_place(c, job, c->slots, r->replicas, c->now_ms);
     plan_start(out, a, &c->queue.job[job]);
@@ -413,6 +439,59 @@ void core_pass(struct core *c, int64_t now_ms, struct arena *a, struct plan *out
     cluster_forget_freed(&c->cluster);
     claims_make(c, c->now_ms);
     forecast_state(c);
+}
+
+/* ---- whose turn it is ---- */
+
+/* Is it the turn of user a before that of user b?  Asked where their ways up meet. */
+static bool user_before(const struct shares *s, uint32_t a, uint32_t b)
+{
+    while (s->at[a].parent != s->at[b].parent)
+        if (s->at[a].depth > s->at[b].depth)
+            a = s->at[a].parent;
+        else
+            b = s->at[b].parent;
+    return share_before(s, a, b);
+}
+
+/* The same user's jobs whose turn is before this one's. */
+static uint64_t own_before(struct core *c, const struct job *j, int64_t now_ms, bool *before)
+{
+    struct user_groups *u = &c->shares.at[j->leaf].groups;
+    struct rows_seen seen = { 0 };
+    uint32_t own = c->queue.group[j->group].leaf_at;
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < u->n; i++)
+        rate_group(c, j->leaf, i, &seen, now_ms);
+    for (uint32_t i = 0; i < u->n; i++) {
+        bool first = i != own && group_before(u, i, own);
+        n += first ? c->queue.group[u->at[i].group].n : 0;
+        if (before)
+            before[u->at[i].group] = first;
+    }
+    for (uint32_t i = j->prev; i != NONE; i = c->queue.job[i].prev)
+        n++;
+    return n;
+}
+
+struct before core_before(struct core *c, uint32_t job, int64_t now_ms, bool *before)
+{
+    const struct job *j = &c->queue.job[job];
+    struct before t = { 0 };
+    shares_set_levels(&c->shares, now_ms);
+    for (uint32_t i = SHARE_ROOT + 1; i < c->shares.n; i++)
+        if (c->shares.at[i].waiting)
+            share_set_key(&c->shares, i);
+    t.own = own_before(c, j, now_ms, before);
+    for (uint32_t i = 0; i < c->shares.n; i++) {
+        const struct share *s = &c->shares.at[i];
+        if (!s->is_user || !s->waiting || i == j->leaf || !user_before(&c->shares, i, j->leaf))
+            continue;
+        t.users++;
+        for (uint32_t g = 0; g < s->groups.n && before; g++)
+            before[s->groups.at[g].group] = true;
+    }
+    return t;
 }
 
 void core_pass_full(struct core *c, int64_t now_ms, struct arena *a, struct plan *out)

@@ -40,13 +40,44 @@ void promise_drop(struct core *c, uint32_t job)
     }
 }
 
+bool job_leaves(const struct job *j)
+{
+    return j->state == JOB_FREEZING || j->state == JOB_STOPPING;
+}
+
+uint32_t slots_on(const struct slot *s, uint32_t n, uint32_t node)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < n; i++)
+        count += s[i].node == node;
+    return count;
+}
+
+/* Do jobs that stay hold CPUs or memory that it needs on this node?  One that was to leave may have
+ * gone on, and hold no GPU. */
+static bool node_is_short(const struct core *c, const struct promise *p, uint32_t node)
+{
+    const struct node *n = &c->cluster.node[node];
+    const struct request *r = &c->shapes.at[c->queue.job[p->job].shape].request;
+    uint64_t cpu_milli = n->room.cpu_milli, mem_mib = n->room.mem_mib;
+    uint64_t need = slots_on(p->slot, p->n, node);
+    for (uint32_t i = 0; i < n->jobs; i++) {
+        const struct job *j = &c->queue.job[n->job[i]];
+        const struct request *held = &c->shapes.at[j->shape].request;
+        uint64_t here = job_leaves(j) ? slots_on(j->held->slot, j->held->n, node) : 0;
+        cpu_milli += here * held->cpu_milli;
+        mem_mib += here * held->mem_mib;
+    }
+    return cpu_milli < need * r->cpu_milli || mem_mib < need * r->mem_mib;
+}
+
 /* Does a job that stays hold a part of this slot? */
 static bool slot_is_held(const struct core *c, const struct slot *s)
 {
     const struct node *n = &c->cluster.node[s->node];
     for (uint32_t i = 0; i < n->jobs; i++) {
         const struct job *j = &c->queue.job[n->job[i]];
-        if (j->state == JOB_FREEZING || j->state == JOB_STOPPING)
+        if (job_leaves(j))
             continue;
         for (uint32_t k = 0; k < j->held->n; k++)
             if (j->held->slot[k].node == s->node && (j->held->slot[k].gpu_mask & s->gpu_mask) &&
@@ -83,7 +114,7 @@ void promises_review(struct core *c)
         bool broken = is_over_limit(c, p);
         for (uint32_t k = 0; k < p->n && !broken; k++)
             broken = !node_takes(&c->cluster, &c->cluster.node[p->slot[k].node], r) ||
-                     slot_is_held(c, &p->slot[k]);
+                     slot_is_held(c, &p->slot[k]) || node_is_short(c, p, p->slot[k].node);
         if (broken)
             promise_break(c, job);
         else

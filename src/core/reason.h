@@ -17,14 +17,14 @@
     X(TOO_LARGE, "too_large", "no machine here is large enough for it any more")                   \
     X(WINDOW, "window", "the machines that could run it are lent at other times, or reserved")     \
     X(RESERVED, "reserved", "it waits for its reservation to begin")                               \
-    X(NO_NODE, "no_node", "no machine that could run it is up")                                    \
+    X(NO_NODE, "no_node", "too few of the machines that could run it are up")                      \
     X(MODEL_BUSY, "model_busy", "the GPU models it asks for are busy")                             \
     X(GPUS_BUSY, "gpus_busy", "too few GPUs are free")                                             \
     X(SCATTERED, "scattered", "enough GPUs are free, but not close enough together")               \
     X(CPU_BUSY, "cpu_busy", "machines with free GPUs have too few CPUs free")                      \
     X(MEM_BUSY, "memory_busy", "machines with free GPUs have too little memory free")              \
     X(PROMISED, "promised", "room is being made for it: it starts when that is free")              \
-    X(KEPT, "kept", "the room is kept free for a job that has waited longer")
+    X(KEPT, "kept", "the room is kept free for jobs that go before it")
 enum reason {
 #define X(id, slug, text) WHY_##id,
     REASONS(X)

@@ -3,4 +3,7 @@
 #include "core/state.h"
 #include "tests/lib/test.h"
 
-int main(void) { return 0; }
+int main(void)
+{
+    return 0;
+}

@@ -106,6 +106,14 @@ void shares_keep(struct shares *s, uint32_t leaf, int64_t cost_milli);
 
 void shares_set_half_life(struct shares *s, int64_t half_life_ms, int64_t now_ms);
 
+/* Would this much more pass the share's limit of that? */
+static inline bool share_is_over(const struct share *s, enum resource which,
+                                 const struct amounts *more)
+{
+    return s->limit.of[which] != NO_LIMIT && more->of[which] > 0 &&
+           s->used.of[which] + more->of[which] > s->limit.of[which];
+}
+
 /* The first share from the leaf upwards whose limit `a` would pass, or NONE. */
 uint32_t shares_over_limit(const struct shares *s, uint32_t leaf, const struct amounts *a,
                            enum resource *out_which);

@@ -8,8 +8,8 @@
 #include "core/place.h"
 #include "core/policy.h"
 #include "core/queue.h"
-#include "core/take.h"
 #include "core/reserve.h"
+#include "core/take.h"
 #include "core/window.h"
 
 /* Room kept on nodes for a job that has waited too long; nothing else starts in it. */
@@ -78,6 +78,8 @@ static inline int64_t core_next_cost_milli(const struct core *c, const struct re
 }
 
 /* window.c */
+/* What it asks for, with what it would need of a window now if it joined the queue. */
+struct request window_request(const struct core *c, const struct job *j);
 void core_wait(struct core *c, uint32_t job); /* it starts to wait */
 /* The pool's windows from now on; NULL: it has none. */
 void window_set(struct core *c, uint32_t pool, const struct calendar *calendar, int64_t t_ms);
@@ -117,13 +119,22 @@ struct closing reservation_closing(const struct core *c, const struct reservatio
 void core_open_pass(struct core *c, int64_t wall_ms); /* what a pass does before its decisions */
 void core_close_pass(struct core *c); /* what a restored pass does after its decisions */
 uint32_t core_over_limit(const struct core *c, const struct job *j, enum resource *out_which);
+/* Whose turn is before that of a job in the queue, as shares stand now; each start changes them.
+ * before: where not NULL, by group: its jobs are (of the job's own group: see `own`). */
+struct before core_before(struct core *c, uint32_t job, int64_t now_ms, bool *before);
 void core_place(struct core *c, uint32_t job, const struct slot *slots, uint32_t n, int64_t now_ms);
+
+/* pass.c: a place for the job of a claim, on its nodes, elsewhere, or on some of both */
+bool core_find_claimed(struct core *c, const struct claim *cl, const struct request *r);
 
 /* promise.c */
 void promise_make(struct core *c, uint32_t job, const struct slot *slots, uint32_t n);
 void promise_drop(struct core *c, uint32_t job);  /* does not put it into the queue */
 void promise_break(struct core *c, uint32_t job); /* and it waits again */
 void promises_review(struct core *c); /* those that will not be free any more are dropped */
+
+bool job_leaves(const struct job *j); /* it is on its way out of what it holds */
+uint32_t slots_on(const struct slot *s, uint32_t n, uint32_t node); /* how many of them */
 
 /* take.c: finds room for a waiting job by freezing and moving others; c->slots and c->take have it. */
 bool take_find(struct core *c, uint32_t job, uint32_t rank, double worth);

@@ -21,6 +21,7 @@ static struct small lab(uint32_t nodes, uint32_t gpus)
 struct wish {
     const char *tenant;
     uint16_t gpus;
+    uint32_t cpus;
     uint32_t replicas; /* 0: one */
     enum priority priority;
     bool stays; /* it cannot be frozen */
@@ -34,7 +35,7 @@ static uint64_t submit(struct small *s, struct wish w)
         .id = { ++s->last },
         .tenant = str_of(w.tenant),
         .user = STR("u"),
-        .request = { .replicas = MAX(w.replicas, 1u), .gpus = w.gpus },
+        .request = { .replicas = MAX(w.replicas, 1u), .gpus = w.gpus, .cpu_milli = w.cpus * 1000 },
         .priority = w.priority ? w.priority : PRIO_NORMAL,
         .thaw_cost_ms = w.stays ? 0 : 30000,
         .restarts = w.restarts,
@@ -334,6 +335,26 @@ static void a_freeze_that_fails_breaks_the_promise(void)
     CHECK_INT(state(&s, job), JOB_RUNNING);
 }
 
+/* The GPU is free all the time, and the CPUs stay taken. */
+static void so_does_one_of_a_job_that_holds_no_gpu(void)
+{
+    AUTO(small_free) struct small s = lab(1, 1);
+    uint64_t victim = submit(&s, (struct wish){ .tenant = "a", .cpus = 16 });
+    settle(&s);
+    s.now_ms += HOUR_MS;
+    uint64_t job =
+        submit(&s, (struct wish){ .tenant = "b", .gpus = 1, .cpus = 8, .priority = PRIO_URGENT });
+    small_pass(&s);
+    CHECK_INT(state(&s, victim), JOB_FREEZING);
+    CHECK_INT(s.c->promises, 1);
+    step(&s, victim, JOB_EV_STARTED); /* it could not be frozen */
+    uint64_t other = submit(&s, (struct wish){ .tenant = "c", .gpus = 1 });
+    small_pass(&s);
+    CHECK_INT(s.c->promises, 0);
+    CHECK_INT(state(&s, job), JOB_QUEUED);
+    CHECK_INT(state(&s, other), JOB_STARTING); /* nothing stands empty for it */
+}
+
 static void a_promise_ends_with_its_job(void)
 {
     static const enum job_event ends[] = { JOB_EV_CANCEL, JOB_EV_HOLD };
@@ -394,6 +415,7 @@ static const struct test tests[] = {
     { "a gang gets its machines from several jobs", a_gang_gets_its_machines_from_several_jobs },
     { "room that is being cleared is nobody else's", room_that_is_being_cleared_is_nobody_elses },
     { "a freeze that fails breaks the promise", a_freeze_that_fails_breaks_the_promise },
+    { "so does one of a job that holds no GPU", so_does_one_of_a_job_that_holds_no_gpu },
     { "a promise ends with its job", a_promise_ends_with_its_job },
     { "a large job of a tenant that is owed starts in time",
       a_large_job_of_a_tenant_that_is_owed_starts_in_time },

@@ -64,7 +64,8 @@ static enum reason why_waits(const struct core *c, const struct job *j)
     enum reason why = queue_why(&c->queue, &c->shapes, &c->shares, j->group);
     const struct request *r = &c->shapes.at[j->shape].request;
     bool allowed = false;
-    if (why == WHY_ROOM && r->reservation && reservation_at(c, r->reservation)->from_ms > c->wall_ms)
+    if (why == WHY_ROOM && r->reservation &&
+        reservation_at(c, r->reservation)->from_ms > c->wall_ms)
         return WHY_RESERVED;
     for (uint32_t k = 0; why == WHY_ROOM && k < c->cluster.kinds; k++) {
         allowed = allowed || kind_allows(&c->cluster.kind[k], r);
@@ -117,6 +118,30 @@ bool core_job(const struct core *c, job_id id, struct job_view *out)
         .n = j->held ? j->held->n : 0,
     };
     return true;
+}
+
+/* The first of its machines that could run the other: there it is counted. */
+static uint32_t counted_on(const struct core *c, const struct held *h, const struct request *r)
+{
+    for (uint32_t i = 0; i < h->n; i++)
+        if (kind_allows(&c->cluster.kind[c->cluster.node[h->slot[i].node].kind], r))
+            return h->slot[i].node;
+    return NONE;
+}
+
+uint32_t core_holders(const struct core *c, job_id waits, job_id *out, uint32_t max)
+{
+    uint32_t job = queue_find(&c->queue, waits.v), n = 0;
+    if (job == NONE)
+        return 0;
+    const struct request *r = &c->shapes.at[c->queue.job[job].shape].request;
+    for (uint32_t i = 0; i < c->cluster.nodes; i++)
+        for (uint32_t k = 0; k < c->cluster.node[i].jobs; k++) {
+            const struct job *j = &c->queue.job[c->cluster.node[i].job[k]];
+            if (counted_on(c, j->held, r) == i && n++ < max)
+                out[n - 1].v = j->id;
+        }
+    return n;
 }
 
 static bool overstays(const struct cluster *cl, const struct held *h)

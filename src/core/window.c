@@ -89,21 +89,34 @@ void core_set_request(struct core *c, uint32_t job, const struct request *r)
         queue_add(&c->queue, &c->shapes, &c->shares, job);
 }
 
+static uint8_t stay_of(const struct core *c, const struct job *j)
+{
+    bool asked = c->cluster.windows || c->cluster.reservations;
+    return asked ? window_stay_of(needs_ms(c, j)) : 0;
+}
+
 /* What it needs is a part of its shape. */
-static void find_stay(struct core *c, uint32_t job)
+static void set_stay(struct core *c, uint32_t job)
 {
     const struct job *j = &c->queue.job[job];
     struct request r = c->shapes.at[j->shape].request;
     uint8_t was = r.stay;
-    bool asked = c->cluster.windows || c->cluster.reservations;
-    r.stay = asked ? window_stay_of(needs_ms(c, j)) : 0;
+    r.stay = stay_of(c, j);
     if (r.stay != was)
         core_set_request(c, job, &r);
 }
 
+struct request window_request(const struct core *c, const struct job *j)
+{
+    struct request r = c->shapes.at[j->shape].request;
+    if (j->group == NONE)
+        r.stay = stay_of(c, j);
+    return r;
+}
+
 void core_wait(struct core *c, uint32_t job)
 {
-    find_stay(c, job);
+    set_stay(c, job);
     queue_add(&c->queue, &c->shapes, &c->shares, job);
 }
 
@@ -114,7 +127,7 @@ void windows_learn(struct core *c)
     c->windows_changed = false;
     for (uint32_t i = 0; i < c->queue.jobs && c->windows_used; i++)
         if (c->queue.job[i].group != NONE)
-            find_stay(c, i);
+            set_stay(c, i);
     c->windows_used = c->cluster.windows || c->cluster.reservations;
 }
 
@@ -182,9 +195,8 @@ static bool can_leave(const struct job *j)
 
 struct closing window_closing(const struct pool *p)
 {
-    return (struct closing){
-        .left_ms = p->left_ms, .at_ms = p->change_ms, .node = p->node, .n = p->n
-    };
+    return (
+        struct closing){ .left_ms = p->left_ms, .at_ms = p->change_ms, .node = p->node, .n = p->n };
 }
 
 bool closing_is_near(const struct core *c, const struct closing *at)

@@ -100,10 +100,11 @@ static void scale_table(const struct scale_result *r, struct buf *b)
                "    full pass          %10.2f ms   %llu jobs placed, %.0f considered a second\n"
                "    after one submit   %10.4f ms   99 %% under %.4f ms\n"
                "    after one end      %10.4f ms   99 %% under %.4f ms\n"
+               "    why a job waits    %10.2f ms   the worst of some\n"
                "    memory             %10.0f MiB  %.0f bytes a waiting job\n",
                r->nodes, r->jobs, r->full_pass_ms, (unsigned long long)r->placed,
                r->considered_per_s, r->submit_ms, r->submit_p99_ms, r->end_ms, r->end_p99_ms,
-               r->rss_mib, r->bytes_per_job);
+               r->why_ms, r->rss_mib, r->bytes_per_job);
 }
 
 static int run_scale(int argc, char *const *argv, struct err *e)

@@ -17,6 +17,7 @@
 #define GPUS 8
 #define NODES_A_SWITCH 32
 #define CHANGES 500 /* small changes measured of each sort */
+#define WHYS 200    /* waiting jobs that are asked why, from the first to the last */
 
 static const char *const models[] = { "a100", "h100", "l40s", "rtx4090" };
 
@@ -209,6 +210,35 @@ static int measure_changes(struct bench *b, bool submit, double *out_mean_ms, do
     return 0;
 }
 
+static int drain_one(struct bench *b, struct err *e)
+{
+    struct node_view n;
+    struct event ev = { .t_ms = (int64_t)b->last_job, .kind = EVENT_NODE_STATE };
+    if (!core_node(b->core, (node_id){ 0 }, &n))
+        return 0;
+    ev.node_state = (struct event_node_state){ str_of(n.name), NODE_DRAIN };
+    return apply(b, &ev, e);
+}
+
+/* Why a job waits, when it starts and what would help; of the waiting ones, the worst.  With a machine
+ * that takes nothing it is also asked whether that is in the way. */
+static double measure_why(struct bench *b, uint64_t first)
+{
+    double worst_ms = 0;
+    for (uint64_t i = 0; i < WHYS; i++) {
+        job_id id = { first + (b->last_job - first) * i / (WHYS - 1) };
+        struct advice ad[ADVICE_MAX];
+        struct explanation x;
+        struct err e;
+        int64_t begin = clock_mono_ns();
+        if (core_explain(b->core, id, (int64_t)b->last_job, &x, &e) < 0)
+            continue;
+        core_advise(b->core, id, ad);
+        worst_ms = MAX(worst_ms, (double)(clock_mono_ns() - begin) / 1e6);
+    }
+    return worst_ms;
+}
+
 static int submit_queue(struct bench *b, uint32_t jobs, struct err *e)
 {
     AUTO(progress_done_p) struct progress *bar = progress_begin("filling the queue", jobs);
@@ -230,6 +260,7 @@ int scale_run(uint32_t nodes, uint32_t jobs, uint64_t seed, struct scale_result 
     if (build(&b, nodes, e) < 0 || fill_half(&b, nodes, e) < 0)
         return -1;
     double before = heap_bytes();
+    uint64_t first = b.last_job + 1;
     if (submit_queue(&b, jobs, e) < 0)
         return -1;
     r.bytes_per_job = (heap_bytes() - before) / jobs;
@@ -245,8 +276,9 @@ int scale_run(uint32_t nodes, uint32_t jobs, uint64_t seed, struct scale_result 
     r.placed_per_s = (double)p.n / r.full_pass_ms * 1e3;
     if (start_placed(&b, &p, e) < 0 ||
         measure_changes(&b, true, &r.submit_ms, &r.submit_p99_ms, e) < 0 ||
-        measure_changes(&b, false, &r.end_ms, &r.end_p99_ms, e) < 0)
+        measure_changes(&b, false, &r.end_ms, &r.end_p99_ms, e) < 0 || drain_one(&b, e) < 0)
         return -1;
+    r.why_ms = measure_why(&b, first);
     struct rusage ru;
     getrusage(RUSAGE_SELF, &ru);
     r.rss_mib = (double)ru.ru_maxrss / 1024;
@@ -266,6 +298,7 @@ void scale_json(const struct scale_result *r, struct buf *out)
     json_put_f64(&w, "rss_mib", r->rss_mib, 1);
     json_put_f64(&w, "incremental_submit_p99_ms", r->submit_p99_ms, 5);
     json_put_f64(&w, "incremental_end_p99_ms", r->end_p99_ms, 5);
+    json_put_f64(&w, "why_ms", r->why_ms, 3);
     json_put_f64(&w, "bytes_per_pending_job", r->bytes_per_job, 1);
     json_put_u64(&w, "placed", r->placed);
     json_put_f64(&w, "considered_per_s", r->considered_per_s, 0);

@@ -11,6 +11,7 @@ struct scale_result {
     uint64_t considered, placed;
     double full_pass_ms, considered_per_s, placed_per_s;
     double submit_ms, submit_p99_ms, end_ms, end_p99_ms; /* one change and the pass after it */
+    double why_ms;                                       /* the worst answer of a waiting job */
     double bytes_per_job;                                /* that waits */
     double rss_mib;                                      /* at its highest */
 };

@@ -45,7 +45,7 @@ static void the_smallest_sizes_run_too(void)
 static void the_json_has_the_figures_as_numbers(void)
 {
     static const char *const keys[] = { "full_pass_ms", "incremental_submit_ms",
-                                        "incremental_end_ms", "rss_mib" };
+                                        "incremental_end_ms", "why_ms", "rss_mib" };
     AUTO(buf_free) struct buf b = BUF(65536);
     struct scale_result r = run(32, 50, 1);
     struct err e;

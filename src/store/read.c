@@ -290,7 +290,9 @@ int store_journal_from(struct store *s, int64_t since_ms, struct store_journal_p
     sqlite3_bind_int64(q, 1, since_ms);
     int got = row_next(s, q, e);
     if (got > 0)
-        *out = (struct store_journal_place){ row_u64(q, 0), row_u64(q, 1) };
+        *out = (struct store_journal_place){ .next = row_u64(q, 0),
+                                             .last = row_u64(q, 1),
+                                             .begin_ms = sqlite3_column_int64(q, 2) };
     return got < 0 ? -1 : 0;
 }
 

@@ -174,9 +174,12 @@
       "SELECT seq, t_ms, line FROM journal "                                                        \
       "WHERE seq >= (SELECT min(number) FROM journal_segment) * 4294967296 ORDER BY seq")           \
     X(JOURNAL_FROM, R,                                                                              \
-      "SELECT coalesce((SELECT max(number) FROM journal_segment WHERE t_ms <= ?1), "                \
-      "(SELECT min(number) FROM journal_segment), 0) * 4294967296, "                                \
-      "coalesce((SELECT max(seq) FROM journal), 0)")                                                \
+      "WITH begin AS (SELECT coalesce((SELECT max(number) FROM journal_segment WHERE t_ms <= "      \
+      "?1), "                                                                                       \
+      "(SELECT min(number) FROM journal_segment), 0) AS number) "                                   \
+      "SELECT number * 4294967296, coalesce((SELECT max(seq) FROM journal), 0), "                   \
+      "coalesce((SELECT t_ms FROM journal_segment s WHERE s.number = begin.number), "               \
+      "(SELECT t_ms FROM journal ORDER BY seq LIMIT 1), 0) FROM begin")                             \
     X(JOURNAL_PAGE, R,                                                                              \
       "SELECT seq, t_ms, line FROM journal WHERE seq >= ?1 AND seq <= ?2 ORDER BY seq LIMIT ?3")    \
     X(TRIM_LEFT, R,                                                                                 \

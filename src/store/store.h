@@ -184,6 +184,7 @@ int store_journal_all(struct store *s, store_line_fn *fn, void *ctx, struct err 
  * "" stands before each segment.  ERR_CONFLICT: lines that were to come are kept no longer. */
 struct store_journal_place {
     uint64_t next, last;
+    int64_t begin_ms; /* of that segment: later than since_ms when what was before is not kept */
 };
 int store_journal_from(struct store *s, int64_t since_ms, struct store_journal_place *out,
                        struct err *e) MUST_USE;

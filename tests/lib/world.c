@@ -71,15 +71,16 @@ static struct event pool_event(struct world *w, uint32_t i)
 static struct event reserve_event(struct world *w)
 {
     struct event ev = { .t_ms = w->now_ms, .kind = EVENT_RESERVE };
-    ev.reserve.name = name(w, "r", rng_below(&w->rng, 4));
-    ev.reserve.tenant = name(w, "t", rng_below(&w->rng, w->tenants));
+    uint32_t i = rng_below(&w->rng, 4);
+    ev.reserve.name = name(w, "r", i);
+    ev.reserve.tenant = name(w, "t", i % w->tenants);
     ev.reserve.from_ms = w->now_ms + rng_below(&w->rng, 4 * 3600000);
     ev.reserve.until_ms = ev.reserve.from_ms + rng_between(&w->rng, 60000, 8 * 3600000);
     uint32_t first = rng_below(&w->rng, w->nodes), n = rng_below(&w->rng, 4);
-    ev.reserve.nodes = n == 0 ? STR("")
-                     : n == 1 ? name(w, "n", first)
-                              : str_of(arena_printf(&w->arena, "n%u,n%u", first,
-                                                    (first + 1) % w->nodes));
+    ev.reserve.nodes =
+        n == 0   ? STR("")
+        : n == 1 ? name(w, "n", first)
+                 : str_of(arena_printf(&w->arena, "n%u,n%u", first, (first + 1) % w->nodes));
     return ev;
 }
 
@@ -171,8 +172,11 @@ struct event world_submit(struct world *w)
     }
     if (rng_below(&w->rng, 4) == 0)
         ev.submit.limit_ms = rng_between(&w->rng, 1, 600) * 60000;
-    if (w->reserves && rng_below(&w->rng, 4) == 0)
-        ev.submit.reservation = name(w, "r", rng_below(&w->rng, 4));
+    if (w->reserves && rng_below(&w->rng, 4) == 0) {
+        uint32_t i = rng_below(&w->rng, 4);
+        ev.submit.reservation = name(w, "r", i);
+        ev.submit.tenant = name(w, "t", i % w->tenants);
+    }
     put_later(w, &ev.submit);
     return ev;
 }

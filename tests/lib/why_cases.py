@@ -1,0 +1,216 @@
+"""why_cases - why a job waits, and waited: on a real daemon, now and from its journal.
+
+What `why` said while a job waited is what it says of that moment later, to the letter: whatever happened since, and
+after a restart.  All cases share one cluster.
+"""
+import datetime
+import os
+import re
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import cluster as cl  # noqa: E402
+from cases import Cases, same  # noqa: E402
+
+GPUS = 4
+MEMBER, STRANGER = 20001, 20002
+SETTINGS = f"""
+tenants:
+  vision: {{ members: [root, uid-{MEMBER}] }}
+  speech: {{ members: [root, uid-{STRANGER}] }}
+default_tenant: vision
+"""
+case = Cases()
+
+
+def make():
+    c = cl.Cluster()
+    with open(f"{c.folder}/settings.yaml", "w", encoding="utf-8") as f:
+        f.write(SETTINGS)
+    return c
+
+
+def cancel_all(c):
+    for job in c.ask("GET", "/v1/jobs")["jobs"]:
+        c.call("POST", f"/v1/jobs/{job['id']}/cancel")
+        c.wait_end(job["id"])
+
+
+def sleeper(c, gpus, uid=0, **spec):
+    return c.submit(["sleep", "600"], uid=uid, resources={"gpus": gpus, "cpus": 1, "mem": "64Mi"}, **spec)
+
+
+def why(c, number, at_ms=None, uid=0):
+    return c.ask("GET", f"/v1/jobs/{number}/why" + (f"?at_ms={at_ms}" if at_ms else ""), uid=uid)
+
+
+def why_now(c, number):
+    """What it says, and of which time that is: it says how long the job has waited."""
+    said = why(c, number)
+    return said, c.job(number)["submitted_ms"] + said["waited_ms"]
+
+
+def refused(c, number, at_ms):
+    status, answer = c.call("GET", f"/v1/jobs/{number}/why?at_ms={at_ms}")
+    return status, answer.get("field"), answer["detail"]
+
+
+def end(c, number):
+    c.ask("POST", f"/v1/jobs/{number}/cancel")
+    return c.wait_end(number)
+
+
+def told(c, *argv):
+    """(exit code, standard output, standard error) of a command, as root on the socket."""
+    done = subprocess.run(["nightshift", *argv], executable=f"{cl.BUILD}/nightshift", capture_output=True, text=True,
+                          check=False, cwd=c.work, timeout=cl.PATIENCE_S,
+                          env={**os.environ, "NIGHTSHIFT_SERVER": f"unix:{c.run}/api.sock", "TZ": "UTC"})
+    return done.returncode, done.stdout, done.stderr
+
+
+def date(t_ms):
+    return datetime.datetime.fromtimestamp(t_ms / 1000, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S")
+
+
+def now_ms():
+    return time.time_ns() // 1000000
+
+
+def tick():
+    """What happens next is later than what was, in milliseconds; gives a time between the two."""
+    began = now_ms()
+    cl.wait_for("the clock", lambda: now_ms() > began + 1)
+    return began + 1
+
+
+def restart(c):
+    c.kill_daemon()
+    c.start()
+    c.wait_ready()
+
+
+class Story:
+    """One job has all GPUs; a second waits for it; the first ends, and the second runs, and ends."""
+    def __init__(self, c):
+        cancel_all(c)
+        self.first = sleeper(c, GPUS, name="first")
+        c.wait_state(self.first, "running")
+        self.second = sleeper(c, 2, name="second")
+        self.third = sleeper(c, 1, name="third")
+        self.said, self.at_ms = why_now(c, self.second)
+        while "starts" not in self.said:  # a pass has looked at it
+            self.said, self.at_ms = why_now(c, self.second)
+        tick()
+        end(c, self.first)
+        c.wait_state(self.second, "running")
+        self.ran_ms = tick()
+        self.ended = end(c, self.second)
+
+
+# ---- the journal ----
+
+@case("what why said while it waited is what it says of that time later")
+def _(c):
+    s = Story(c)
+    same([r["code"] for r in s.said["reasons"]], ["gpus_busy"])
+    for _ in range(2):
+        then = why(c, s.second, s.at_ms)
+        instead = then.pop("instead")
+        same(then.pop("at_ms"), s.at_ms)
+        same(then, s.said)
+        same(([job["id"] for job in instead["jobs"]], instead["others"]), ([s.first], 0))
+        same((instead["jobs"][0]["name"], instead["jobs"][0]["gpu_milli"]), ("first", GPUS * 1000))
+        restart(c)
+
+
+@case("of a time at which it ran it says since when and where; after its end, how it ended")
+def _(c):
+    s = Story(c)
+    ran = why(c, s.second, s.ran_ms)
+    same((ran["reasons"], ran["helps"], len(ran["nodes"])), ([], [], 1))
+    assert ran["state"] in ("starting", "running") and s.at_ms <= ran["since_ms"] <= s.ran_ms, ran
+    over = why(c, s.second, s.ended["ended_ms"] + 1)
+    same((over["state"], over["since_ms"], over["message"]), ("cancelled", s.ended["ended_ms"], s.ended["message"]))
+
+
+@case("times that cannot be looked at are refused with what can")
+def _(c):
+    s = Story(c)
+    submitted = c.job(s.second)["submitted_ms"]
+    status, field, detail = refused(c, s.second, submitted - 1)
+    same((status, field), (400, "at_ms"))
+    assert re.search(f"job {s.second} was not there at .* it was submitted at {date(submitted)}", detail), detail
+    status, field, detail = refused(c, s.second, now_ms() + 3600000)
+    same((status, field), (400, "at_ms"))
+    assert "is in the future" in detail, detail
+    same(refused(c, s.second, 0)[0], 400)
+    same(c.call("GET", f"/v1/jobs/999999/why?at_ms={s.at_ms}")[0], 404)
+
+
+@case("jobs of other tenants are counted, not named")
+def _(c):
+    cancel_all(c)
+    others = [sleeper(c, 1, uid=STRANGER, tenant="speech", name="secret") for _ in range(GPUS)]
+    for number in others:
+        c.wait_state(number, "running")
+    mine = sleeper(c, 1, uid=MEMBER, tenant="vision")
+    said = why(c, mine, uid=MEMBER)
+    at_ms = c.job(mine)["submitted_ms"] + said["waited_ms"]
+    then = why(c, mine, at_ms, uid=MEMBER)
+    same(then["instead"], {"jobs": [], "others": GPUS})
+    same(len(why(c, mine, at_ms)["instead"]["jobs"]), GPUS)
+    same(c.call("GET", f"/v1/jobs/{mine}/why?at_ms={at_ms}", uid=STRANGER)[0], 404)
+    assert "secret" not in str(then) and str(STRANGER) not in str(then), then
+
+
+@case("every job that waits at a time says what it said, among many that come and go")
+def _(c):
+    cancel_all(c)
+    first = [sleeper(c, 1) for _ in range(GPUS)]
+    for number in first:
+        c.wait_state(number, "running")
+    said, waiting = [], [sleeper(c, 1 + i % 3, priority=("low", "normal", "high")[i % 3]) for i in range(12)]
+    for number in [*first, *waiting]:
+        said += [(one, *why_now(c, one)) for one in waiting if c.job(one)["state"] == "queued"]
+        tick()
+        end(c, number)
+    wrong = []
+    for number, answer, at_ms in said:
+        then = why(c, number, at_ms)
+        if answer["state"] == "queued" and (then["state"], then["reasons"]) != ("queued", answer["reasons"]):
+            wrong.append((number, at_ms, answer["reasons"], then["state"], then["reasons"]))
+    assert len(said) > 50 and not wrong, wrong
+
+
+# ---- the command ----
+
+@case("the command refuses with what can be asked")
+def _(c):
+    s = Story(c)
+    for words, wanted in (("2000-01-01", "was not there at 2000-01-01"), ("soon", "yesterday 14:00"),
+                          ("2999-01-01T00:00:00Z", "is in the future")):
+        code, out, err = told(c, "why", str(s.second), "--at", words)
+        same((code, out), (2, ""))
+        assert wanted in err, err
+
+
+@case("the command says who had the machines")
+def _(c):
+    cancel_all(c)
+    first = sleeper(c, GPUS, name="first")
+    c.wait_state(first, "running")
+    second = sleeper(c, 2)
+    at_ms = c.job(second)["submitted_ms"] + 1000
+    cl.wait_for("a second to pass", lambda: now_ms() > at_ms + 1000)
+    code, out, err = told(c, "why", str(second), "--at", date(at_ms) + "Z")
+    same((code, err), (0, ""))
+    lines = out.splitlines()
+    assert lines[0].startswith(f"job {second} was queued at {date(at_ms)}"), out
+    same(lines[1], "  - needs 2 GPUs; 0 free now, at most 0 on one machine")
+    same(lines[-2:], ["On the machines that could run it were", f"  - job {first} first of root (vision), 4 GPUs"])
+
+
+if __name__ == "__main__":
+    sys.exit(case.together(make, repair=cancel_all))
