@@ -35,7 +35,7 @@ static struct str model_names(const struct core *c, uint64_t bits, struct arena 
     return str_of(text);
 }
 
-/* On a copy of the world: the job is cancelled, asked for again as advised, and starts. */
+/* On a copy of the world: the job is put aside, asked for again as advised, and starts. */
 static bool advice_helps(const struct core *c, uint64_t id, const struct advice *ad, int64_t now_ms)
 {
     AUTO(core_free_p) struct core *copy = core_new();
@@ -48,6 +48,8 @@ static bool advice_helps(const struct core *c, uint64_t id, const struct advice 
     copy->passed_job = copy->last_job;
     const struct job *j = &copy->queue.job[queue_find(&copy->queue, id)];
     const struct share *leaf = &copy->shares.at[j->leaf];
+    const struct reservation *in =
+        reservation_at(copy, copy->shapes.at[j->shape].request.reservation);
     struct event again = { .t_ms = now_ms, .kind = EVENT_SUBMIT };
     again.submit =
         (struct event_submit){ .id = { copy->last_job + 1 },
@@ -58,9 +60,11 @@ static bool advice_helps(const struct core *c, uint64_t id, const struct advice 
                                .priority = (enum priority)j->priority,
                                .limit_ms = ad->limit_ms ? ad->limit_ms : j->limit_ms,
                                .thaw_cost_ms = ad->kind == ADVICE_FREEZE ? 10000 : j->thaw_cost_ms,
-                               .restarts = j->restarts };
+                               .restarts = j->restarts,
+                               .reservation = str_of(in ? in->name : "") };
     again.submit.request.models = 0;
-    ev.job = (struct event_job){ { id }, JOB_EV_CANCEL };
+    /* Held where it can be: its end might let in jobs that start after it. */
+    ev.job = (struct event_job){ { id }, j->state == JOB_QUEUED ? JOB_EV_HOLD : JOB_EV_CANCEL };
     if (core_apply(copy, &ev, &e) < 0 || core_apply(copy, &again, &e) < 0)
         return false;
     core_pass(copy, now_ms, &a, &p);

@@ -341,12 +341,30 @@ static void count_node(struct cluster *c, const struct node *n, bool add)
     }
 }
 
+/* The kind that is built and lent like this one, found or made. */
+static uint32_t kind_like(struct cluster *c, const struct kind *want)
+{
+    for (uint32_t i = 0; i < c->kinds; i++) {
+        const struct kind *k = &c->kind[i];
+        if (k->model == want->model && k->pool == want->pool && k->reserved == want->reserved &&
+            k->gpu_mem_mib == want->gpu_mem_mib && k->cpu_milli == want->cpu_milli &&
+            k->mem_mib == want->mem_mib && k->gpus == want->gpus &&
+            memcmp(k->link, want->link, sizeof want->link) == 0)
+            return i;
+    }
+    vec_grow(c->kind, c->kinds, c->kind_cap);
+    c->kind[c->kinds] = *want;
+    c->version++;
+    return c->kinds++;
+}
+
 static uint32_t kind_of(struct cluster *c, const struct event_node *n, uint32_t model,
                         uint32_t pool)
 {
     struct kind want = { .model = model,
                          .pool = pool,
                          .left_ms = pool != NONE ? c->pool[pool].left_ms : INT64_MAX,
+                         .free_ms = INT64_MAX,
                          .gpu_mem_mib = n->gpu_mem_mib,
                          .cpu_milli = n->cpu_milli,
                          .mem_mib = n->mem_mib,
@@ -357,17 +375,7 @@ static uint32_t kind_of(struct cluster *c, const struct event_node *n, uint32_t 
         if (n->link[g] >= want.links)
             want.links = (uint8_t)(n->link[g] + 1);
     }
-    for (uint32_t i = 0; i < c->kinds; i++) {
-        const struct kind *k = &c->kind[i];
-        if (k->model == want.model && k->pool == pool && k->gpu_mem_mib == want.gpu_mem_mib &&
-            k->cpu_milli == want.cpu_milli && k->mem_mib == want.mem_mib && k->gpus == want.gpus &&
-            memcmp(k->link, want.link, sizeof want.link) == 0)
-            return i;
-    }
-    vec_grow(c->kind, c->kinds, c->kind_cap);
-    c->kind[c->kinds] = want;
-    c->version++;
-    return c->kinds++;
+    return kind_like(c, &want);
 }
 
 static int check_node(const struct cluster *c, const struct event_node *n, struct err *e)
@@ -536,6 +544,43 @@ void cluster_wake_pool(struct cluster *c, uint32_t pool)
 {
     for (uint32_t i = 0; i < c->pool[pool].n; i++)
         node_mark_freed(c, c->pool[pool].node[i]);
+}
+
+void cluster_reserve(struct cluster *c, uint32_t node, uint16_t reserved, int64_t free_ms)
+{
+    struct node *n = &c->node[node];
+    struct kind want = { .model = c->kind[n->kind].model,
+                         .pool = c->kind[n->kind].pool,
+                         .left_ms = c->kind[n->kind].left_ms,
+                         .reserved = reserved,
+                         .free_ms = free_ms,
+                         .gpu_mem_mib = c->kind[n->kind].gpu_mem_mib,
+                         .cpu_milli = c->kind[n->kind].cpu_milli,
+                         .mem_mib = c->kind[n->kind].mem_mib,
+                         .gpus = c->kind[n->kind].gpus,
+                         .links = c->kind[n->kind].links };
+    memcpy(want.link, c->kind[n->kind].link, sizeof want.link);
+    node_leave_cell(c, node);
+    c->kind[n->kind].nodes--;
+    n->kind = kind_like(c, &want);
+    c->kind[n->kind].nodes++;
+    c->kind[n->kind].left_ms = want.left_ms;
+    c->kind[n->kind].free_ms = free_ms;
+    node_enter_cell(c, node);
+    node_mark_freed(c, node);
+}
+
+void cluster_set_reserved(struct cluster *c, uint16_t reserved, int64_t free_ms)
+{
+    for (uint32_t k = 0; k < c->kinds; k++) {
+        if (c->kind[k].reserved != reserved)
+            continue;
+        bool more = free_ms > c->kind[k].free_ms || (free_ms < 0 && c->kind[k].free_ms >= 0);
+        c->kind[k].free_ms = free_ms;
+        for (uint32_t i = 0; i < c->nodes && more; i++)
+            if (c->node[i].kind == k)
+                node_mark_freed(c, i);
+    }
 }
 
 void cluster_keep(struct cluster *c, uint32_t node, uint32_t job, const struct request *r,

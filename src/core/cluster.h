@@ -53,8 +53,10 @@ struct row {
 
 struct kind {
     uint32_t model, gpu_mem_mib, cpu_milli, mem_mib;
-    uint32_t pool;   /* NONE: of no pool */
-    int64_t left_ms; /* of its window at the last pass; INT64_MAX: for ever, < 0: it is closed */
+    uint32_t pool;     /* NONE: of no pool */
+    int64_t left_ms;   /* of its window at the last pass; INT64_MAX: for ever, < 0: it is closed */
+    uint16_t reserved; /* the reservation that its machines have now or next; 0: none */
+    int64_t free_ms;   /* until that begins; INT64_MAX: never, < 0: it has begun */
     uint8_t gpus, links; /* link groups; GPUs of a group need not be neighbours */
     uint8_t link[GPUS_PER_NODE_MAX];
     uint32_t nodes;           /* of this kind, in whatever state */
@@ -127,6 +129,7 @@ struct cluster {
     struct pool *pool; /* by number in `pool_names` */
     uint32_t pool_cap;
     uint32_t windows;              /* pools that have a calendar */
+    uint32_t reservations;         /* that have not ended */
     struct net_switch *net_switch; /* by number in `switches` */
     uint32_t net_switch_cap;
     uint32_t model_cost_milli[MODELS_MAX];
@@ -149,6 +152,9 @@ uint32_t cluster_pool(struct cluster *c, struct str name);
 void cluster_set_left(struct cluster *c, uint32_t pool, int64_t left_ms);
 void cluster_wake_pool(struct cluster *c,
                        uint32_t pool); /* more may fit on its nodes than before */
+/* A machine has this reservation now or next (0: none), which begins in so many ms. */
+void cluster_reserve(struct cluster *c, uint32_t node, uint16_t reserved, int64_t free_ms);
+void cluster_set_reserved(struct cluster *c, uint16_t reserved, int64_t free_ms); /* all it has */
 /* Keeps room for so many replicas of a job; the node starts nothing else in it. */
 void cluster_keep(struct cluster *c, uint32_t node, uint32_t job, const struct request *r,
                   uint32_t replicas);

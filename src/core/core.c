@@ -32,6 +32,7 @@ struct core *core_free(struct core *c)
     for (uint32_t i = 0; i < c->promises; i++)
         free(c->promise[i].slot);
     free(c->promise);
+    reservations_free(c);
     take_scratch_free(&c->take);
     history_free(&c->history);
     forecast_free(&c->forecast);
@@ -280,6 +281,7 @@ static int check_submit(const struct core *c, const struct event_submit *s, uint
 {
     struct request r = s->request;
     r.stay = 0;
+    r.reservation = 0;
     if (s->id.v <= c->last_job)
         return err_set(e, ERR_CONFLICT, "job id %llu was used before; ids only grow",
                        (unsigned long long)s->id.v);
@@ -293,6 +295,8 @@ static int check_submit(const struct core *c, const struct event_submit *s, uint
         err_about(e, "tenant");
         return err_hint(e, "see the tenants: nightshift quota");
     }
+    if (reservation_of(c, s->reservation, tenant, &r.reservation, e) < 0 && !s->known)
+        return -1;
     if (check_request(&r, e) < 0 || cluster_parse_models(&c->cluster, s->models, &r.models, e) < 0)
         return -1;
     if (s->frozen > 2)
@@ -527,6 +531,7 @@ int core_apply(struct core *c, const struct event *ev, struct err *e)
     case EVENT_TENANT: rc = apply_tenant(c, &ev->tenant, now_ms, e); break;
     case EVENT_USER: rc = apply_user(c, &ev->user, now_ms, e); break;
     case EVENT_POOL: rc = apply_pool(c, ev, e); break;
+    case EVENT_RESERVE: rc = reservation_set(c, &ev->reserve, ev->t_ms, e); break;
     case EVENT_NODE: rc = cluster_add_node(&c->cluster, &ev->node, e); break;
     case EVENT_NODE_STATE: rc = apply_node_state(c, &ev->node_state, e); break;
     case EVENT_SUBMIT: rc = apply_submit(c, ev, now_ms, e); break;

@@ -180,6 +180,16 @@ bool core_job(const struct core *c, job_id id,
 /* What it waits for still; returns how many were written. */
 uint32_t core_job_after(const struct core *c, job_id id, struct after out[AFTER_MAX]);
 
+/* false past the last; those that are not used any more have no name. */
+struct reservation_view {
+    const char *name;
+    share_id tenant;
+    int64_t from_ms, until_ms;
+    const uint32_t *node;
+    uint32_t n;
+};
+bool core_reservation(const struct core *c, uint32_t i, struct reservation_view *out);
+
 /* Jobs that hold something on machines which could run this one, machine by machine; returns how many
  * there are, of which at most `max` were written. */
 uint32_t core_holders(const struct core *c, job_id waits, job_id *out, uint32_t max);

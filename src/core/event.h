@@ -19,6 +19,7 @@
     X(POOL, "pool")     /* machines that are lent at the same times: made or changed */            \
     X(NODE, "node")     /* a node is enrolled */                                                   \
     X(NODE_STATE, "node_state")                                                                    \
+    X(RESERVE, "reserve") /* machines are one tenant's for a time; or no longer */                 \
     X(SUBMIT, "submit")                                                                            \
     X(JOB, "job")         /* one step in a job's life */                                           \
     X(PLACE, "place")     /* a decision: this job, these slots */                                  \
@@ -80,6 +81,12 @@ struct event_user {
 struct event_pool {
     struct str name;
     struct str calendar; /* when its machines may work (calendar.h); empty: always */
+};
+
+struct event_reserve {
+    struct str name, tenant;
+    int64_t from_ms, until_ms;
+    struct str nodes; /* "a,b,c"; empty: it is given up */
 };
 
 struct event_node {
@@ -145,6 +152,7 @@ struct event_submit {
     /* Jobs of one user with the same number are the same work, by name and program: what is learnt
      * of the run times of some says something about the others.  0: nothing is known of that. */
     uint32_t family;
+    struct str reservation; /* it runs in this one only, until that ends; empty: in none */
     /* Of a job that was taken before the journal begins: */
     bool known;       /* it is not asked again whether it could ever run */
     uint16_t frozen;  /* 1: it is frozen; 2: and wants to go on */
@@ -213,6 +221,7 @@ struct event {
         struct event_pool pool;
         struct event_node node;
         struct event_node_state node_state;
+        struct event_reserve reserve;
         struct event_submit submit;
         struct event_job job;
         struct event_place place; /* also of a promise */

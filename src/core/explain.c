@@ -113,21 +113,26 @@ struct supply {
     uint64_t whole;
     uint32_t closed, closing;    /* machines whose window is closed, or ends too soon for the job */
     int64_t opens_ms, closes_ms; /* the first of those, the last of these */
+    const char *reserved;        /* a reservation that some of them are for; NULL: none */
 };
 
-/* Is its window in the way?  Then it is counted. */
-static bool count_window(const struct cluster *cl, const struct kind *k, const struct request *r,
+/* Is its window in the way, or a reservation?  Then it is counted. */
+static bool count_window(const struct core *c, const struct kind *k, const struct request *r,
                          struct supply *s)
 {
-    bool allows = kind_allows(k, r);
-    if (k->left_ms >= 0 && (!allows || kind_takes(k, r)))
-        return false;
-    int64_t change_ms = cl->pool[k->pool].change_ms;
-    if (k->left_ms < 0 && allows) {
+    const struct reservation *of = reservation_at(c, k->reserved);
+    bool reserved = of && k->left_ms >= 0 && (k->free_ms < 0 || k->free_ms <= k->left_ms);
+    if (kind_takes(k, r) || r->reservation)
+        return !kind_takes(k, r);
+    int64_t change_ms = !reserved      ? c->cluster.pool[k->pool].change_ms
+                      : k->free_ms < 0 ? of->until_ms
+                                       : of->from_ms;
+    if (reserved)
+        s->reserved = of->name;
+    if (k->left_ms < 0 || (reserved && k->free_ms < 0))
         s->opens_ms = s->closed++ ? MIN(s->opens_ms, change_ms) : change_ms;
-    } else if (allows) {
+    else
         s->closes_ms = s->closing++ ? MAX(s->closes_ms, change_ms) : change_ms;
-    }
     return true;
 }
 
@@ -140,7 +145,7 @@ static struct supply count_supply(const struct core *c, const struct request *r)
         uint32_t whole = 0;
         if (!kind_allows(k, r))
             continue;
-        bool shut = count_window(&c->cluster, k, r, &s);
+        bool shut = count_window(c, k, r, &s);
         s.nodes_not_up += n->state != NODE_UP;
         if (n->state != NODE_UP || shut)
             continue;
@@ -229,6 +234,19 @@ static void say_windows(const struct job *j, const struct supply *s, struct expl
              date_format(s->closes_ms, at), why_not_there(j));
 }
 
+/* It runs in its reservation only. */
+static void say_reservation(const struct core *c, const struct reservation *r,
+                            struct explanation *x)
+{
+    char at[32];
+    if (r->from_ms > c->wall_ms)
+        say(x, WHY_RESERVED, "its reservation '%s' begins at %s", r->name,
+            date_format(r->from_ms, at));
+    else
+        say(x, WHY_WINDOW, "the machines of its reservation '%s', which ends at %s, are not enough",
+            r->name, date_format(r->until_ms, at));
+}
+
 static void say_room(struct core *c, const struct job *j, struct explanation *x)
 {
     struct request wanted = window_request(c, j), *r = &wanted;
@@ -240,8 +258,12 @@ static void say_room(struct core *c, const struct job *j, struct explanation *x)
         say(x, WHY_TOO_LARGE, "it fits on no machine here any more: %s", never.msg);
     if (lifts & LIFT_DOWN)
         say_down(&s, x);
-    if (lifts & LIFT_WINDOW)
+    if (lifts & LIFT_WINDOW && r->reservation)
+        say_reservation(c, reservation_at(c, r->reservation), x);
+    else if (lifts & LIFT_WINDOW)
         say_windows(j, &s, x);
+    if (lifts & LIFT_WINDOW && s.reserved)
+        say_more(x, " (reserved: '%s')", s.reserved);
     if (lifts & LIFT_BUSY)
         say_gpus(r, &s, x);
     if (lifts & LIFT_CPU)

@@ -139,7 +139,8 @@ static void live(struct scene *s, struct core *c)
             freeze_one(s, c);
         while (world_never(&s->w, c, &ev))
             CHECK(tell(s, c, &ev));
-        if (step + 1 < STEPS || s->w.last_job % 2 || c->cluster.windows) /* they are of the pass */
+        if (step + 1 < STEPS || s->w.last_job % 2 || c->cluster.windows ||
+            c->cluster.reservations) /* they are of the pass */
             tell_pass(s, c);
     }
 }
@@ -215,6 +216,14 @@ static void open_windows(struct core *c, int64_t t_ms)
 {
     for (uint32_t p = 0; p < c->cluster.pool_names.n; p++)
         window_set(c, p, NULL, t_ms);
+    for (uint32_t i = 0; i < c->reservations; i++) {
+        struct event ev = { .t_ms = t_ms, .kind = EVENT_RESERVE };
+        struct err e;
+        if (!c->reservation[i].name)
+            continue;
+        ev.reserve.name = str_of(c->reservation[i].name);
+        CHECK(core_apply(c, &ev, &e) == 0);
+    }
 }
 
 /* Those that room is kept for, or promised to, go. */
@@ -291,6 +300,7 @@ static void take_away(struct core *c, uint64_t id, const struct explanation *x, 
         case WHY_LIMIT_USER: s->limit.of[x->line[i].which] = NO_LIMIT; break;
         case WHY_TOO_LARGE: add_machines(c, &r, t_ms); break;
         case WHY_NO_NODE: wake_machines(c, &r, t_ms); break;
+        case WHY_RESERVED:
         case WHY_WINDOW: open_windows(c, t_ms); break;
         case WHY_KEPT: drop_claims(c, id, t_ms); break;
         case WHY_PROMISED: let_leave(c, id, t_ms); break;
@@ -342,8 +352,9 @@ static void drop_before(struct core *c, uint64_t id, bool claims, int64_t t_ms)
 /* Does room come, but for the line `left`?  Then those that some is kept for have it first. */
 static bool room_comes(const struct explanation *x, size_t left)
 {
-    static const enum reason room[] = { WHY_WINDOW,    WHY_TOO_LARGE, WHY_NO_NODE,  WHY_MODEL_BUSY,
-                                        WHY_GPUS_BUSY, WHY_SCATTERED, WHY_CPU_BUSY, WHY_MEM_BUSY };
+    static const enum reason room[] = { WHY_RESERVED,  WHY_WINDOW,     WHY_TOO_LARGE,
+                                        WHY_NO_NODE,   WHY_MODEL_BUSY, WHY_GPUS_BUSY,
+                                        WHY_SCATTERED, WHY_CPU_BUSY,   WHY_MEM_BUSY };
     for (size_t i = 0; i < x->n; i++)
         for (size_t k = 0; k < ARRAY_LEN(room); k++)
             if (i != left && x->line[i].why == room[k])
@@ -388,6 +399,15 @@ static void say_failed(uint64_t seed, uint64_t id, const struct explanation *x, 
                x->line[i].text);
 }
 
+/* With a limit lifted, the job that room is kept for may have no need of it any more. */
+static bool may_go_by_itself(const struct explanation *x, size_t left)
+{
+    bool limits = false;
+    for (size_t i = 0; i < x->n; i++)
+        limits = limits || x->line[i].why == WHY_LIMIT_TENANT || x->line[i].why == WHY_LIMIT_USER;
+    return limits && x->line[left].why == WHY_KEPT;
+}
+
 static void look_at(struct scene *s, uint64_t seed, uint64_t id, const struct explanation *x)
 {
     bool all = starts_without(s, id, x, NOBODY);
@@ -395,6 +415,8 @@ static void look_at(struct scene *s, uint64_t seed, uint64_t id, const struct ex
         say_failed(seed, id, x, NOBODY);
     CHECK_AT(seed, all);
     for (size_t i = 0; i < x->n && x->line[0].why != WHY_NEW; i++) {
+        if (may_go_by_itself(x, i))
+            continue;
         bool too_much = starts_without(s, id, x, i);
         if (too_much)
             say_failed(seed, id, x, i);

@@ -8,11 +8,12 @@ struct aside {
 struct lifting {
     struct core *c;
     const struct job *j;
-    const struct request *r;
+    struct request *r;
     struct pool_was {
         int64_t left_ms;
         bool always;
     } * was;             /* of each pool, while windows are lifted */
+    int64_t *free_ms;    /* of each kind, the same */
     struct aside *aside; /* nodes that are not as they were; one each at most */
     uint32_t n;
     bool any_down, any_kept; /* among the machines that could run it */
@@ -58,17 +59,21 @@ static bool finds_room(const struct lifting *l)
     struct core *c = l->c;
     for (uint32_t i = 0; l->j->has_claim && i < c->claims; i++) {
         const struct claim *cl = &c->claim[i];
-        if (&c->queue.job[cl->job] == l->j &&
-            gang_find_on(&c->cluster, l->r, cl->node, cl->n, &c->scratch, c->slots))
-            return true;
+        if (&c->queue.job[cl->job] == l->j)
+            return core_find_claimed(c, cl, l->r);
     }
     return place_find(&c->cluster, &c->demand, l->r, &c->scratch, c->slots);
 }
 
-/* Every pool is open for ever, or as it was. */
+/* Every pool is open for ever and nothing is reserved, or it is as it was. */
 static void lift_windows(const struct lifting *l, bool lift)
 {
     struct cluster *cl = &l->c->cluster;
+    for (uint32_t k = 0; k < cl->kinds; k++) {
+        if (lift)
+            l->free_ms[k] = cl->kind[k].free_ms;
+        cl->kind[k].free_ms = lift ? INT64_MAX : l->free_ms[k];
+    }
     for (uint32_t p = 0; p < cl->pool_names.n; p++) {
         struct pool *pool = &cl->pool[p];
         if (lift)
@@ -91,7 +96,11 @@ static bool fits(struct lifting *l, unsigned lifts)
         cluster_swap(cl, i, &a->was);
         l->n++;
     }
+    uint16_t reservation = l->r->reservation;
+    if (lifts & LIFT_WINDOW)
+        l->r->reservation = 0;
     bool yes = finds_room(l);
+    l->r->reservation = reservation;
     while (l->n) {
         struct aside *a = &l->aside[--l->n];
         cluster_swap(cl, a->node, &a->was);
@@ -122,8 +131,9 @@ static unsigned leave_out(struct lifting *l)
     unsigned set = LIFT_DOWN | LIFT_WINDOW | LIFT_BUSY | LIFT_MEM | LIFT_CPU | LIFT_KEPT;
     for (size_t i = 0; i < ARRAY_LEN(order); i++) {
         unsigned lift = order[i];
-        bool is_none = (lift == LIFT_DOWN && !l->any_down) || (lift == LIFT_KEPT && !l->any_kept) ||
-                       (lift == LIFT_WINDOW && l->c->cluster.windows == 0);
+        bool is_none =
+            (lift == LIFT_DOWN && !l->any_down) || (lift == LIFT_KEPT && !l->any_kept) ||
+            (lift == LIFT_WINDOW && l->c->cluster.windows == 0 && l->c->cluster.reservations == 0);
         bool is_less = lift & (LIFT_MEM | LIFT_CPU | LIFT_KEPT) && set & LIFT_BUSY;
         if (is_none || is_less || fits(l, set & ~lift))
             set &= ~lift;
@@ -142,8 +152,10 @@ unsigned lift_least(struct core *c, const struct job *j)
         return LIFT_NEVER;
     AUTO(free_p) struct aside *aside = xcalloc(c->cluster.nodes + 1, sizeof *aside);
     AUTO(free_p) struct pool_was *was = xcalloc(c->cluster.pool_names.n + 1, sizeof *was);
+    AUTO(free_p) int64_t *free_ms = xcalloc(c->cluster.kinds + 1, sizeof *free_ms);
     l.aside = aside;
     l.was = was;
+    l.free_ms = free_ms;
     look_around(&l);
     return leave_out(&l);
 }

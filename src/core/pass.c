@@ -298,6 +298,23 @@ static void leave_heaps(struct core *c)
         heap_clear(&c->shares.at[i].ready);
 }
 
+bool core_find_claimed(struct core *c, const struct claim *cl, const struct request *r)
+{
+    struct cluster *cluster = &c->cluster;
+    if (gang_find_on(cluster, r, cl->node, cl->n, &c->scratch, c->slots) || find_place(c, r))
+        return true;
+    AUTO(free_p) struct node_aside *aside = xcalloc(cl->n + 1, sizeof *aside);
+    for (uint32_t i = 0; i < cl->n; i++) {
+        aside[i] = node_aside(&cluster->node[cl->node[i]]);
+        aside[i].kept = (struct kept){ .job = NONE };
+        cluster_swap(cluster, cl->node[i], &aside[i]);
+    }
+    bool found = find_place(c, r);
+    for (uint32_t i = 0; i < cl->n; i++)
+        cluster_swap(cluster, cl->node[i], &aside[i]);
+    return found;
+}
+
 /* Starts the job of one claim, on its own nodes or elsewhere. */
 static bool try_claim(struct core *c, uint32_t claim, struct arena *a, struct plan *out)
 {
@@ -309,7 +326,7 @@ static bool try_claim(struct core *c, uint32_t claim, struct arena *a, struct pl
     out->considered++;
     if (core_over_limit(c, j, &which) != NONE)
         return false;
-    if (!gang_find_on(&c->cluster, r, cl->node, cl->n, &c->scratch, c->slots) && !find_place(c, r))
+    if (!core_find_claimed(c, cl, r))
         return false;
     core_place(c, job, c->slots, r->replicas, c->now_ms);
     plan_start(out, a, &c->queue.job[job]);
@@ -317,24 +334,34 @@ static bool try_claim(struct core *c, uint32_t claim, struct arena *a, struct pl
 }
 
 /* What has to leave the node before its window ends is frozen, and goes on by itself. */
-static void hand_back_node(struct core *c, uint32_t pool, const struct node *n, struct arena *a,
-                           struct plan *out)
+static void hand_back_node(struct core *c, const struct closing *at, const struct node *n,
+                           struct arena *a, struct plan *out)
 {
     for (uint32_t k = 0; k < n->jobs; k++) {
         uint32_t job = n->job[k];
-        if (!window_is_due(c, pool, &c->queue.job[job]))
+        if (!closing_is_due(c, at, &c->queue.job[job]))
             continue;
         core_take(c, job, c->now_ms);
         plan_add(out, a, ACT_TAKE, &c->queue.job[job], NULL, 0);
     }
 }
 
+static void hand_back_all(struct core *c, const struct closing *at, struct arena *a,
+                          struct plan *out)
+{
+    for (uint32_t i = 0; i < at->n && closing_is_near(c, at); i++)
+        hand_back_node(c, at, &c->cluster.node[at->node[i]], a, out);
+}
+
 static void hand_back(struct core *c, struct arena *a, struct plan *out)
 {
-    for (uint32_t p = 0; p < c->cluster.pool_names.n; p++) {
-        const struct pool *pool = &c->cluster.pool[p];
-        for (uint32_t i = 0; i < pool->n && pool->left_ms <= c->policy.window_lead_ms; i++)
-            hand_back_node(c, p, &c->cluster.node[pool->node[i]], a, out);
+    for (uint32_t i = 0; i < c->cluster.pool_names.n; i++) {
+        struct closing at = window_closing(&c->cluster.pool[i]);
+        hand_back_all(c, &at, a, out);
+    }
+    for (uint32_t i = 0; i < c->reservations && c->cluster.reservations; i++) {
+        struct closing at = reservation_closing(c, &c->reservation[i]);
+        hand_back_all(c, &at, a, out);
     }
 }
 
@@ -372,6 +399,7 @@ static void try_claims(struct core *c, struct arena *a, struct plan *out)
 void core_open_pass(struct core *c, int64_t wall_ms)
 {
     windows_review(c, wall_ms);
+    reservations_review(c, wall_ms);
     core_learn(c);
     windows_learn(c);
     later_due(c, wall_ms);

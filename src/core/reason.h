@@ -15,7 +15,8 @@
     X(LIMIT_USER, "user_limit", "its user is at a limit")                                          \
     X(ROOM, "room", "no machine has room for it now")                                              \
     X(TOO_LARGE, "too_large", "no machine here is large enough for it any more")                   \
-    X(WINDOW, "window", "the machines that could run it are lent at other times")                  \
+    X(WINDOW, "window", "the machines that could run it are lent at other times, or reserved")     \
+    X(RESERVED, "reserved", "it waits for its reservation to begin")                               \
     X(NO_NODE, "no_node", "too few of the machines that could run it are up")                      \
     X(MODEL_BUSY, "model_busy", "the GPU models it asks for are busy")                             \
     X(GPUS_BUSY, "gpus_busy", "too few GPUs are free")                                             \

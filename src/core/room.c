@@ -39,8 +39,7 @@ bool kind_allows(const struct kind *k, const struct request *r)
 
 bool kind_takes(const struct kind *k, const struct request *r)
 {
-    bool enough = k->left_ms == INT64_MAX || k->left_ms >= window_stay_ms(r->stay);
-    return enough && kind_allows(k, r);
+    return window_takes_in(k, r, 0) && kind_allows(k, r);
 }
 
 struct room kind_room(const struct kind *k)

@@ -104,6 +104,28 @@ static void emit_nodes(struct writer *w)
     }
 }
 
+static void emit_reservations(struct writer *w)
+{
+    const struct core *c = w->c;
+    for (uint32_t i = 0; i < c->reservations; i++) {
+        const struct reservation *r = &c->reservation[i];
+        struct event ev = { .t_ms = begin_ms(c), .kind = EVENT_RESERVE };
+        const char *nodes = "";
+        arena_reset(&w->arena);
+        for (uint32_t k = 0; k < r->n; k++)
+            nodes = arena_printf(&w->arena, "%s%s%s", nodes, k ? "," : "",
+                                 c->cluster.node[r->node[k]].name);
+        if (!r->name)
+            continue;
+        ev.reserve = (struct event_reserve){ .name = str_of(r->name),
+                                             .tenant = str_of(c->shares.at[r->tenant].name),
+                                             .from_ms = r->from_ms,
+                                             .until_ms = r->until_ms,
+                                             .nodes = str_of(nodes) };
+        emit(w, ev);
+    }
+}
+
 static struct str models_text(struct writer *w, uint64_t bits)
 {
     const struct names *names = &w->c->cluster.models;
@@ -141,7 +163,10 @@ static void emit_submit(struct writer *w, const struct job *j)
                                        .known = true };
     ev.submit.models = models_text(w, ev.submit.request.models);
     ev.submit.request.models = 0;
+    const struct reservation *in = reservation_at(w->c, ev.submit.request.reservation);
+    ev.submit.reservation = str_of(in ? in->name : "");
     ev.submit.request.stay = 0;
+    ev.submit.request.reservation = 0;
     struct after after[AFTER_MAX];
     ev.submit.after = after;
     if (j->since_ms != j->submit_ms)
@@ -331,6 +356,7 @@ void core_snapshot(const struct core *c, core_emit_fn *fn, void *ctx)
     emit_shares(&w);
     emit_pools(&w, begin_ms(c));
     emit_nodes(&w);
+    emit_reservations(&w);
     emit_jobs(&w); /* with the times they came; all that follows is now */
     emit_pools(&w, c->now_ms);
     emit_promises(&w);

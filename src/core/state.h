@@ -8,6 +8,7 @@
 #include "core/place.h"
 #include "core/policy.h"
 #include "core/queue.h"
+#include "core/reserve.h"
 #include "core/take.h"
 #include "core/window.h"
 
@@ -41,6 +42,8 @@ struct core {
     struct history history;
     int64_t history_ms, rate_ms; /* when it is derived next, and what runs is rated next */
     struct forecast forecast;
+    struct reservation *reservation; /* its number is its place, from 1 */
+    uint32_t reservations, reservation_cap;
     struct promise *promise;
     uint32_t promises, promise_cap;
     struct take_scratch take;
@@ -82,12 +85,35 @@ void core_wait(struct core *c, uint32_t job); /* it starts to wait */
 void window_set(struct core *c, uint32_t pool, const struct calendar *calendar, int64_t t_ms);
 void windows_review(struct core *c, int64_t wall_ms); /* the windows as the clock says */
 void windows_learn(struct core *c); /* what waiting jobs need of a window, by what is known now */
-bool window_is_due(const struct core *c, uint32_t pool, const struct job *j);
+/* It waits, runs or is frozen as before, and asks for this. */
+void core_set_request(struct core *c, uint32_t job, const struct request *r);
+
+/* Machines that are about to be gone for some jobs: a window ends, or a reservation begins. */
+struct closing {
+    int64_t left_ms, at_ms; /* left < 0: they are gone, INT64_MAX: never */
+    uint16_t stays;         /* jobs of this reservation stay; 0: none do */
+    const uint32_t *node;
+    uint32_t n;
+};
+struct closing window_closing(const struct pool *p);
+bool closing_is_near(const struct core *c, const struct closing *at);
+bool closing_is_due(const struct core *c, const struct closing *at, const struct job *j);
 double window_worth(const struct core *c,
                     const struct request *r); /* times what it is worth else */
 int64_t windows_wake_ms(const struct core *c);
 /* When the job, which holds something, has to leave a window that ends then. */
 int64_t window_leave_ms(const struct core *c, const struct job *j, int64_t closes_ms);
+
+/* reserve.c */
+int reservation_set(struct core *c, const struct event_reserve *v, int64_t t_ms, struct err *e)
+    MUST_USE;
+int reservation_of(const struct core *c, struct str name, uint32_t tenant, uint16_t *out,
+                   struct err *e) MUST_USE;
+uint16_t reservation_find(const struct core *c, struct str name); /* its number; 0: none */
+const struct reservation *reservation_at(const struct core *c, uint16_t number);
+void reservations_review(struct core *c, int64_t wall_ms); /* they begin and end */
+void reservations_free(struct core *c);
+struct closing reservation_closing(const struct core *c, const struct reservation *r);
 
 /* core.c: what a pass and the journal's decisions have in common */
 void core_open_pass(struct core *c, int64_t wall_ms); /* what a pass does before its decisions */
@@ -97,6 +123,9 @@ uint32_t core_over_limit(const struct core *c, const struct job *j, enum resourc
  * before: where not NULL, by group: its jobs are (of the job's own group: see `own`). */
 struct before core_before(struct core *c, uint32_t job, int64_t now_ms, bool *before);
 void core_place(struct core *c, uint32_t job, const struct slot *slots, uint32_t n, int64_t now_ms);
+
+/* pass.c: a place for the job of a claim, on its nodes, elsewhere, or on some of both */
+bool core_find_claimed(struct core *c, const struct claim *cl, const struct request *r);
 
 /* promise.c */
 void promise_make(struct core *c, uint32_t job, const struct slot *slots, uint32_t n);

@@ -99,10 +99,11 @@ struct request {
     uint32_t cpu_milli, mem_mib, gpu_mem_mib;
     uint16_t gpus, gpu_milli;
     uint8_t scope, layout, linked; /* linked: a replica's GPUs lie in one link group */
-    uint8_t stay;    /* the core's own: how much of a window it needs, see window.h; 0: all of it */
-    uint8_t zero[8]; /* no padding: requests are compared and hashed as bytes */
+    uint8_t stay; /* the core's own: how much of a window it needs, see window.h; 0: all of it */
+    uint16_t reservation; /* the core's own: the number of the one that it runs in; 0: none */
+    uint8_t zero[6];      /* no padding: requests are compared and hashed as bytes */
 };
-_Static_assert(offsetof(struct request, zero) + 8 == sizeof(struct request),
+_Static_assert(offsetof(struct request, zero) + 6 == sizeof(struct request),
                "a request has no hidden padding");
 
 static inline bool request_shares_gpu(const struct request *r)

@@ -64,6 +64,9 @@ static enum reason why_waits(const struct core *c, const struct job *j)
     enum reason why = queue_why(&c->queue, &c->shapes, &c->shares, j->group);
     const struct request *r = &c->shapes.at[j->shape].request;
     bool allowed = false;
+    if (why == WHY_ROOM && r->reservation &&
+        reservation_at(c, r->reservation)->from_ms > c->wall_ms)
+        return WHY_RESERVED;
     for (uint32_t k = 0; why == WHY_ROOM && k < c->cluster.kinds; k++) {
         allowed = allowed || kind_allows(&c->cluster.kind[k], r);
         if (kind_takes(&c->cluster.kind[k], r))

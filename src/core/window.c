@@ -44,7 +44,12 @@ bool window_ever_takes(const struct cluster *c, const struct kind *k, const stru
 
 bool window_takes_in(const struct kind *k, const struct request *r, int64_t ms)
 {
-    return k->left_ms == INT64_MAX || k->left_ms - ms >= window_stay_ms(r->stay);
+    int64_t left_ms = k->left_ms;
+    if (!r->reservation)
+        left_ms = MIN(left_ms, k->free_ms);
+    else if (r->reservation != k->reserved || k->free_ms >= 0)
+        return false;
+    return left_ms == INT64_MAX || left_ms - ms >= window_stay_ms(r->stay);
 }
 
 /* ---- what a job needs ---- */
@@ -71,35 +76,47 @@ static int64_t needs_ms(const struct core *c, const struct job *j)
     return MIN(need_ms, worth_ms);
 }
 
-/* What it needs is a part of its shape. */
-static void set_stay(struct core *c, uint32_t job, uint8_t stay)
+void core_set_request(struct core *c, uint32_t job, const struct request *r)
 {
     struct job *j = &c->queue.job[job];
-    struct request r = c->shapes.at[j->shape].request;
     uint32_t was = j->shape;
-    r.stay = stay;
-    j->shape = shapes_ref(&c->shapes, &r);
+    bool waits = j->group != NONE;
+    if (waits)
+        queue_remove(&c->queue, &c->shapes, &c->shares, job);
+    j->shape = shapes_ref(&c->shapes, r);
     shapes_unref(&c->shapes, was);
+    if (waits)
+        queue_add(&c->queue, &c->shapes, &c->shares, job);
 }
 
-static uint8_t find_stay(const struct core *c, uint32_t job)
+static uint8_t stay_of(const struct core *c, const struct job *j)
 {
-    return c->cluster.windows ? window_stay_of(needs_ms(c, &c->queue.job[job])) : 0;
+    bool asked = c->cluster.windows || c->cluster.reservations;
+    return asked ? window_stay_of(needs_ms(c, j)) : 0;
+}
+
+/* What it needs is a part of its shape. */
+static void set_stay(struct core *c, uint32_t job)
+{
+    const struct job *j = &c->queue.job[job];
+    struct request r = c->shapes.at[j->shape].request;
+    uint8_t was = r.stay;
+    r.stay = stay_of(c, j);
+    if (r.stay != was)
+        core_set_request(c, job, &r);
 }
 
 struct request window_request(const struct core *c, const struct job *j)
 {
     struct request r = c->shapes.at[j->shape].request;
     if (j->group == NONE)
-        r.stay = find_stay(c, (uint32_t)(j - c->queue.job));
+        r.stay = stay_of(c, j);
     return r;
 }
 
 void core_wait(struct core *c, uint32_t job)
 {
-    uint8_t stay = find_stay(c, job);
-    if (stay != c->shapes.at[c->queue.job[job].shape].request.stay)
-        set_stay(c, job, stay);
+    set_stay(c, job);
     queue_add(&c->queue, &c->shapes, &c->shares, job);
 }
 
@@ -108,17 +125,10 @@ void windows_learn(struct core *c)
     if (!c->windows_changed)
         return;
     c->windows_changed = false;
-    for (uint32_t i = 0; i < c->queue.jobs && (c->cluster.windows || c->windows_used); i++) {
-        if (c->queue.job[i].group == NONE)
-            continue;
-        uint8_t stay = find_stay(c, i);
-        if (stay == c->shapes.at[c->queue.job[i].shape].request.stay)
-            continue;
-        queue_remove(&c->queue, &c->shapes, &c->shares, i);
-        set_stay(c, i, stay);
-        queue_add(&c->queue, &c->shapes, &c->shares, i);
-    }
-    c->windows_used = c->cluster.windows > 0;
+    for (uint32_t i = 0; i < c->queue.jobs && c->windows_used; i++)
+        if (c->queue.job[i].group != NONE)
+            set_stay(c, i);
+    c->windows_used = c->cluster.windows || c->cluster.reservations;
 }
 
 double window_worth(const struct core *c, const struct request *r)
@@ -183,40 +193,63 @@ static bool can_leave(const struct job *j)
     return j->state == JOB_RUNNING && j->thaw_cost_ms;
 }
 
-bool window_is_due(const struct core *c, uint32_t pool, const struct job *j)
+struct closing window_closing(const struct pool *p)
 {
-    const struct pool *p = &c->cluster.pool[pool];
-    if (!can_leave(j) || p->left_ms == INT64_MAX)
-        return false;
-    return p->left_ms < 0 || window_leave_ms(c, j, p->change_ms) <= c->wall_ms;
+    return (
+        struct closing){ .left_ms = p->left_ms, .at_ms = p->change_ms, .node = p->node, .n = p->n };
 }
 
-/* The next of its jobs that has to leave before the window ends. */
-static int64_t next_leave_ms(const struct core *c, const struct pool *p)
+bool closing_is_near(const struct core *c, const struct closing *at)
 {
-    int64_t next_ms = p->change_ms;
-    for (uint32_t i = 0; i < p->n; i++) {
-        const struct node *n = &c->cluster.node[p->node[i]];
+    return at->left_ms <= c->policy.window_lead_ms;
+}
+
+static bool has_to_leave(const struct core *c, const struct closing *at, const struct job *j)
+{
+    bool stays = at->stays && c->shapes.at[j->shape].request.reservation == at->stays;
+    return at->left_ms != INT64_MAX && can_leave(j) && !stays;
+}
+
+bool closing_is_due(const struct core *c, const struct closing *at, const struct job *j)
+{
+    return has_to_leave(c, at, j) &&
+           (at->left_ms < 0 || window_leave_ms(c, j, at->at_ms) <= c->wall_ms);
+}
+
+/* The next of its jobs that has to leave before it closes. */
+static int64_t next_leave_ms(const struct core *c, const struct closing *at)
+{
+    int64_t next_ms = at->at_ms;
+    for (uint32_t i = 0; i < at->n; i++) {
+        const struct node *n = &c->cluster.node[at->node[i]];
         for (uint32_t k = 0; k < n->jobs; k++) {
             const struct job *j = &c->queue.job[n->job[k]];
-            if (can_leave(j))
-                next_ms = MIN(next_ms, window_leave_ms(c, j, p->change_ms));
+            if (has_to_leave(c, at, j))
+                next_ms = MIN(next_ms, window_leave_ms(c, j, at->at_ms));
         }
     }
     return next_ms;
 }
 
+static int64_t closing_wake_ms(const struct core *c, const struct closing *at)
+{
+    if (at->at_ms == INT64_MAX || at->left_ms < 0)
+        return at->at_ms;
+    return closing_is_near(c, at) ? next_leave_ms(c, at) : at->at_ms - c->policy.window_lead_ms;
+}
+
 int64_t windows_wake_ms(const struct core *c)
 {
-    int64_t wake_ms = INT64_MAX, lead_ms = c->policy.window_lead_ms;
+    int64_t wake_ms = INT64_MAX;
     for (uint32_t i = 0; i < c->cluster.pool_names.n; i++) {
-        const struct pool *p = &c->cluster.pool[i];
-        int64_t next_ms = p->change_ms;
-        if (p->left_ms > lead_ms && next_ms != INT64_MAX)
-            next_ms -= lead_ms;
-        else if (p->left_ms >= 0 && next_ms != INT64_MAX)
-            next_ms = next_leave_ms(c, p);
-        wake_ms = MIN(wake_ms, next_ms);
+        struct closing at = window_closing(&c->cluster.pool[i]);
+        wake_ms = MIN(wake_ms, closing_wake_ms(c, &at));
+    }
+    for (uint32_t i = 0; i < c->reservations && c->cluster.reservations; i++) {
+        const struct reservation *r = &c->reservation[i];
+        struct closing at = reservation_closing(c, r);
+        if (r->name)
+            wake_ms = MIN(wake_ms, at.left_ms < 0 ? r->until_ms : closing_wake_ms(c, &at));
     }
     return wake_ms;
 }

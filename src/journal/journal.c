@@ -106,6 +106,13 @@ static const struct field {
     { EVENT_NODE_STATE, "name", F_STR, AT(node_state.name), true, NULL, "" },
     { EVENT_NODE_STATE, "state", F_ENUM, AT(node_state.state), true, names_node_state, "" },
 
+    { EVENT_RESERVE, "name", F_STR, AT(reserve.name), true, NULL, "" },
+    { EVENT_RESERVE, "tenant", F_STR, AT(reserve.tenant), false, NULL, "whose they are then" },
+    { EVENT_RESERVE, "from_ms", F_I64, AT(reserve.from_ms), false, NULL, "" },
+    { EVENT_RESERVE, "until_ms", F_I64, AT(reserve.until_ms), false, NULL, "" },
+    { EVENT_RESERVE, "nodes", F_STR, AT(reserve.nodes), false, NULL,
+      "machines, 'a,b'; absent: it is given up" },
+
     { EVENT_SUBMIT, "job", F_U64, AT(submit.id), true, NULL, "larger than every id before" },
     { EVENT_SUBMIT, "tenant", F_STR, AT(submit.tenant), true, NULL, "" },
     { EVENT_SUBMIT, "user", F_STR, AT(submit.user), true, NULL, "" },
@@ -151,6 +158,8 @@ static const struct field {
       "how long it may run; absent: for ever" },
     { EVENT_SUBMIT, "family", F_U32, AT(submit.family), false, NULL,
       "one user's jobs with the same number are the same work" },
+    { EVENT_SUBMIT, "reservation", F_STR, AT(submit.reservation), false, NULL,
+      "it runs in this reservation until that ends" },
 
     { EVENT_JOB, "job", F_U64, AT(job.id), true, NULL, "" },
     { EVENT_JOB, "what", F_ENUM, AT(job.what), true, names_job_event, "" },

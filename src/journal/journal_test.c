@@ -26,6 +26,10 @@ static struct event of(enum event_kind kind)
     case EVENT_POOL:
         ev.pool = (struct event_pool){ STR("desks"), STR("Mon-Fri 20:00-08:00") };
         break;
+    case EVENT_RESERVE:
+        ev.reserve = (struct event_reserve){ STR("class"), STR("course"), 5, 1700000000000,
+                                             STR("srv1,srv2") };
+        break;
     case EVENT_NODE:
         ev.node = (struct event_node){ STR("srv1"), STR("A100"), STR("sw"), STR("desks"),  4,
                                        40960,       64000,       262144,    { 0, 0, 1, 1 } };
@@ -128,6 +132,8 @@ static const char *const lines[] = {
           "\"work_ms\":360000000}\n",
     [EVENT_WAIT] = T "\"wait\",\"tenant\":\"vision\",\"size\":2,\"wait_ms\":90000}\n",
     [EVENT_TIMES] = T "\"times\",\"class\":3,\"p50_milli\":800,\"p90_milli\":4200}\n",
+    [EVENT_RESERVE] = T "\"reserve\",\"name\":\"class\",\"tenant\":\"course\",\"from_ms\":5,"
+                        "\"until_ms\":1700000000000,\"nodes\":\"srv1,srv2\"}\n",
     [EVENT_PASS] = T "\"pass\"}\n",
     [EVENT_PAST] = T "\"past\",\"tenant\":\"vision\",\"user\":\"ana\","
                      "\"cost_ms\":123456789012,\"job_milli\":4000}\n",

@@ -39,6 +39,7 @@ static void keep_submit(struct arena *a, struct event_submit *s)
     s->tenant = keep_str(a, s->tenant);
     s->user = keep_str(a, s->user);
     s->models = keep_str(a, s->models);
+    s->reservation = keep_str(a, s->reservation);
     s->after = keep_bytes(a, s->after, s->afters, sizeof *s->after);
 }
 
@@ -59,6 +60,11 @@ void event_keep(struct arena *a, struct event *ev)
         ev->node.model = keep_str(a, ev->node.model);
         ev->node.net_switch = keep_str(a, ev->node.net_switch);
         ev->node.pool = keep_str(a, ev->node.pool);
+        break;
+    case EVENT_RESERVE:
+        ev->reserve.name = keep_str(a, ev->reserve.name);
+        ev->reserve.tenant = keep_str(a, ev->reserve.tenant);
+        ev->reserve.nodes = keep_str(a, ev->reserve.nodes);
         break;
     case EVENT_POOL:
         ev->pool.name = keep_str(a, ev->pool.name);

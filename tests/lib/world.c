@@ -10,6 +10,7 @@ void world_init(struct world *w, uint64_t seed)
     w->faults = rng_below(&w->rng, 2);
     w->freezes = rng_below(&w->rng, 3) > 0;
     w->pools = rng_below(&w->rng, 2) ? rng_between(&w->rng, 1, 3) : 0;
+    w->reserves = rng_below(&w->rng, 2);
 }
 
 void world_free(struct world *w)
@@ -63,6 +64,23 @@ static struct event pool_event(struct world *w, uint32_t i)
     if (rng_below(&w->rng, 6))
         ev.pool.calendar = str_of(arena_printf(&w->arena, "%sMon-Sun %02u:%02u-%02u:30%s", zone,
                                                from, rng_below(&w->rng, 30), to, closed));
+    return ev;
+}
+
+/* One or two machines for a tenant, soon and for some hours; now and then it is given up. */
+static struct event reserve_event(struct world *w)
+{
+    struct event ev = { .t_ms = w->now_ms, .kind = EVENT_RESERVE };
+    uint32_t i = rng_below(&w->rng, 4);
+    ev.reserve.name = name(w, "r", i);
+    ev.reserve.tenant = name(w, "t", i % w->tenants);
+    ev.reserve.from_ms = w->now_ms + rng_below(&w->rng, 4 * 3600000);
+    ev.reserve.until_ms = ev.reserve.from_ms + rng_between(&w->rng, 60000, 8 * 3600000);
+    uint32_t first = rng_below(&w->rng, w->nodes), n = rng_below(&w->rng, 4);
+    ev.reserve.nodes =
+        n == 0   ? STR("")
+        : n == 1 ? name(w, "n", first)
+                 : str_of(arena_printf(&w->arena, "n%u,n%u", first, (first + 1) % w->nodes));
     return ev;
 }
 
@@ -154,6 +172,11 @@ struct event world_submit(struct world *w)
     }
     if (rng_below(&w->rng, 4) == 0)
         ev.submit.limit_ms = rng_between(&w->rng, 1, 600) * 60000;
+    if (w->reserves && rng_below(&w->rng, 4) == 0) {
+        uint32_t i = rng_below(&w->rng, 4);
+        ev.submit.reservation = name(w, "r", i);
+        ev.submit.tenant = name(w, "t", i % w->tenants);
+    }
     put_later(w, &ev.submit);
     return ev;
 }
@@ -166,6 +189,8 @@ struct event world_event(struct world *w)
         return world_submit(w);
     if (w->faults && w->pools && rng_below(&w->rng, 50) == 0)
         return pool_event(w, rng_below(&w->rng, w->pools));
+    if (w->reserves && rng_below(&w->rng, 20) == 0)
+        return reserve_event(w);
     if (w->faults && rng_below(&w->rng, 12) == 0) {
         ev.kind = EVENT_NODE_STATE;
         ev.node_state.name = name(w, "n", rng_below(&w->rng, w->nodes));

@@ -18,6 +18,7 @@ struct world {
     bool limits;    /* tenants have some */
     bool faults;    /* nodes go down, jobs are lost, people cancel and freeze */
     bool freezes;   /* jobs can be taken back */
+    bool reserves;  /* machines are reserved, and jobs name that */
     uint32_t pools; /* of machines that are lent at times; 0: all may always work */
 };
 
