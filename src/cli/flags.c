@@ -126,6 +126,7 @@ int flags_put(const struct flags *f, struct json_out *w, struct err *e)
     put_text(w, "max_time", f->time);
     put_text(w, "array", f->array);
     put_text(w, "network", f->network);
+    put_text(w, "reservation", f->reservation);
     put_freeze(w, f->freeze);
     if (f->hold)
         json_put_bool(w, "held", true);

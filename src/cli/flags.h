@@ -13,7 +13,7 @@ struct flags {
     const char *gpus, *gpu_type, *gpu_mem, *cpus, *mem, *scratch;
     const char *time, *tenant, *name, *image, *priority, *replicas, *workdir;
     const char *cwd; /* where we are: without a workdir it starts there when it can */
-    const char *freeze, *retries, *array, *network, *profile, *begin;
+    const char *freeze, *retries, *array, *network, *profile, *begin, *reservation;
     struct opt_list env, volumes, after;
     bool env_all, hold, tty, stdin_open;
 };
@@ -74,6 +74,13 @@ struct flags {
           offsetof(type, flags.begin),                                                                 \
           "TIME",                                                                                      \
           "not before: now+2h, '2026-03-01 22:00'",                                                    \
+          0,                                                                                           \
+          0 },                                                                                         \
+        { "reservation",                                                                               \
+          OPT_TEXT,                                                                                    \
+          offsetof(type, flags.reservation),                                                           \
+          "NAME",                                                                                      \
+          "run in this reservation",                                                                   \
           0,                                                                                           \
           0 },                                                                                         \
         { "after",                                                                                     \

@@ -24,7 +24,7 @@ struct slurm_job {
     const char *cpus, *mem, *mem_per_cpu, *mem_per_gpu, *time, *output, *error, *input;
     const char *array, *account, *chdir, *export_, *nodes, *ntasks, *wrap;
     bool hold, requeue, no_requeue;
-    const char *dependency, *begin;
+    const char *dependency, *begin, *reservation;
     struct opt_list after; /* what became of the dependency: see slurm_dependency */
     struct slurm_ignored ignored;
 };
@@ -89,6 +89,7 @@ struct slurm_job {
           "now+1hour, 22:00, 2026-03-01T22:00",                                                        \
           0,                                                                                           \
           0 },                                                                                         \
+        { "reservation", OPT_TEXT, offsetof(type, job.reservation), "NAME", "run in it", 0, 0 },       \
         { "partition,p", OPT_TEXT, offsetof(type, job.ignored.partition), "NAME", "ignored", 0, 0 },   \
         { "qos,q", OPT_TEXT, offsetof(type, job.ignored.qos), "NAME", "ignored", 0, 0 },               \
         { "mail-type", OPT_TEXT, offsetof(type, job.ignored.mail_type), "LIST", "ignored", 0, 0 },     \

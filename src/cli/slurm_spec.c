@@ -319,6 +319,8 @@ int slurm_spec(const struct slurm_job *j, const struct slurm_program *p, const c
     flags_put_list(&w, "after", &j->after);
     if (put_begin(j->begin, &w, e) < 0)
         return -1;
+    if (j->reservation)
+        json_put_str(&w, "reservation", str_of(j->reservation));
     if (j->hold)
         json_put_bool(&w, "held", true);
     if (j->requeue)

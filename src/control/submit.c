@@ -71,7 +71,8 @@ static struct event submit_event(struct control *c, const struct control_submit 
                                        .begin_ms = spec->begin_ms,
                                        .after = of->after.v,
                                        .afters = of->after.n,
-                                       .family = work_family(spec) };
+                                       .family = work_family(spec),
+                                       .reservation = spec->reservation };
     freeze_terms(c, spec, &ev.submit);
     return ev;
 }

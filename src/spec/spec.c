@@ -55,6 +55,11 @@ static const struct spec_field fields[] = {
       "jobs it starts after, an array's number for all of it: 17 or ok:17 when that succeeded, "
       "bad:17 when it failed or was cancelled, any:17 when it ended",
       "[17, any:18]" },
+    { NULL, "reservation", VALUE_NAME, AT(reservation), NAME_MAX_BYTES,
+      "it runs in this reservation of its tenant: when that has begun, on its machines; once that "
+      "has "
+      "ended it is like any other job",
+      "class" },
     { NULL, "priority", VALUE_PRIORITY, AT(priority), 0, "orders the user's own jobs", "high" },
     { "freeze", "mode", VALUE_FREEZE, AT(freeze), 0, "how it may be frozen", "signal" },
     { "freeze", "signal", VALUE_SIGNAL, AT(freeze_signal), 0,

@@ -65,8 +65,9 @@ struct spec {
     uint32_t n_env;
     const struct spec_volume *volume;
     uint32_t n_volumes;
-    int64_t max_time_ms; /* 0: no limit */
-    int64_t begin_ms;    /* it does not start before; 0: at once */
+    int64_t max_time_ms;    /* 0: no limit */
+    int64_t begin_ms;       /* it does not start before; 0: at once */
+    struct str reservation; /* empty: none */
     const struct spec_after *after;
     uint32_t n_after;
     enum freeze_mode freeze;
