@@ -121,12 +121,44 @@ static void what_can_be_frozen_starts_until_the_lead_and_leaves_in_time(void)
 static void a_dear_freeze_begins_earlier_and_needs_a_longer_run(void)
 {
     AUTO(small_free) struct small s = night_new();
-    uint64_t job = submit(&s, 1, 1, (struct life){ .thaw_cost_ms = 1200000 });
-    CHECK(pass_at(&s, 32 * HOUR_MS - 50 * MINUTE_MS) == 0);
+    uint64_t job = submit(&s, 1, 1, (struct life){ .thaw_cost_ms = 600000 });
+    CHECK(pass_at(&s, 32 * HOUR_MS - 35 * MINUTE_MS) == 0);
     CHECK(pass_at(&s, 44 * HOUR_MS) == 1);
     small_job(&s, job, JOB_EV_STARTED);
-    CHECK(pass_at(&s, 56 * HOUR_MS - 20 * MINUTE_MS - 1) == 0);
-    CHECK(pass_at(&s, 56 * HOUR_MS - 20 * MINUTE_MS) == 1);
+    int64_t leave_ms = 56 * HOUR_MS - 20 * MINUTE_MS - WINDOW_SPARE_MS;
+    CHECK(pass_at(&s, leave_ms - 1) == 0);
+    CHECK(pass_at(&s, leave_ms) == 1);
+}
+
+static struct leave leave_of(struct small *s, uint64_t job)
+{
+    struct leave l = { 0 };
+    CHECK(core_leave(s->c, (job_id){ job }, &l));
+    return l;
+}
+
+static void what_holds_a_machine_is_known_to_leave_it(void)
+{
+    AUTO(small_free) struct small s = night_new();
+    int64_t close_ms = 32 * HOUR_MS;
+    struct leave l;
+    uint64_t frozen = submit(&s, 1, 1, saves);
+    CHECK(!core_leave(s.c, (job_id){ frozen }, &l));
+    uint64_t short_one = submit(&s, 1, 1, (struct life){ .limit_ms = HOUR_MS });
+    CHECK(pass_at(&s, 20 * HOUR_MS) == 2);
+    small_job(&s, frozen, JOB_EV_STARTED);
+    small_job(&s, short_one, JOB_EV_STARTED);
+    l = leave_of(&s, frozen);
+    CHECK(l.how == LEAVE_FROZEN && l.at_ms == close_ms - 30 * SECOND_MS);
+    l = leave_of(&s, short_one);
+    CHECK(l.how == LEAVE_ENDS && l.at_ms == 21 * HOUR_MS);
+    pool(&s, "desks", "Mon-Sun 20:00-20:30"); /* changed: its limit is too long now */
+    pass_at(&s, 20 * HOUR_MS + MINUTE_MS);
+    l = leave_of(&s, short_one);
+    CHECK(l.how == LEAVE_STAYS && l.at_ms == 21 * HOUR_MS);
+    pool(&s, "desks", "");
+    pass_at(&s, 20 * HOUR_MS + 2 * MINUTE_MS);
+    CHECK(leave_of(&s, frozen).how == LEAVE_NEVER);
 }
 
 static void what_a_freeze_throws_back_starts_if_such_jobs_end_in_time(void)
@@ -275,6 +307,7 @@ static const struct test tests[] = {
       what_can_be_frozen_starts_until_the_lead_and_leaves_in_time },
     { "a dear freeze begins earlier and needs a longer run",
       a_dear_freeze_begins_earlier_and_needs_a_longer_run },
+    { "what holds a machine is known to leave it", what_holds_a_machine_is_known_to_leave_it },
     { "what a freeze throws back starts if such jobs end in time",
       what_a_freeze_throws_back_starts_if_such_jobs_end_in_time },
     { "a gang leaves as a whole", a_gang_leaves_as_a_whole },
