@@ -66,9 +66,10 @@ struct control *control_new(const struct control_config *config, struct err *e)
     turn_init(c);
     keep_init(c);
     if (accounts_load(&c->accounts, config->store, e) < 0 || recover(c, e) < 0 ||
-        set_policy(c, e) < 0 || set_tenants(c, e) < 0)
+        set_policy(c, e) < 0 || set_tenants(c, e) < 0 || pools_load(c, e) < 0)
         return NULL;
     c->config.tenant = NULL; /* borrowed for this call */
+    c->config.pool = NULL;
     turn_close_soon(c, false);
     return TAKE(c);
 }
@@ -81,6 +82,7 @@ struct control *control_free(struct control *c)
     loop_unwatch(c->clock_turn);
     loop_unwatch(c->begin_turn);
     keep_free(c);
+    pools_free(c);
     turn_free(c->open);
     if (c->written)
         c->written->c = NULL; /* the store has it still */
@@ -201,6 +203,7 @@ static void node_event(struct control *c, const struct engine_event *ev)
     struct err e;
     struct event up = { .t_ms = control_now_ms(c), .kind = EVENT_NODE, .node = *n };
     bool known = find_node(c, n->name, &v);
+    up.node.pool = str_of(pools_of_node(c, n->name));
     if (!known && turn_apply(c, &up, &e) < 0) {
         log_event(c->config.log, LOG_ERROR_, "node.refused", "node=%.*s why=%s", STR_ARG(n->name),
                   e.msg);
