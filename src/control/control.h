@@ -139,9 +139,9 @@ int control_pool_except(struct control *c, const struct control_pool_except *x,
 struct control_pool {
     const char *name;
     bool of_settings;
-    bool always;                                       /* it has no window */
+    bool always;                                      /* it has no window */
     const struct calendar *window, *exceptions, *now; /* exceptions: in UTC; now: both */
-    const char *const *node;                           /* also machines that are not here yet */
+    const char *const *node;                          /* also machines that are not here yet */
     size_t nodes;
 };
 bool control_pool_at(const struct control *c, size_t i, struct control_pool *out);

@@ -27,7 +27,8 @@ void freeze_terms(const struct control *c, const struct spec *s, struct event_su
 {
     int64_t cost_ms = MAX(s->grace_ms / 2, SAVE_LEAST_MS);
     out->limit_ms = s->max_time_ms;
-    if ((s->freeze != FREEZE_REQUEUE && s->freeze != FREEZE_SIGNAL) || !freeze_possible(c, s->freeze))
+    if ((s->freeze != FREEZE_REQUEUE && s->freeze != FREEZE_SIGNAL) ||
+        !freeze_possible(c, s->freeze))
         return;
     out->thaw_cost_ms = (uint32_t)MIN(cost_ms, SAVE_MOST_MS);
     out->restarts = s->freeze == FREEZE_REQUEUE; /* the work that it loses is counted by the core */

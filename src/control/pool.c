@@ -9,17 +9,17 @@
 
 int pool_check_name(struct str name, struct err *e)
 {
-    bool ok = name.n > 0 && name.n <= POOL_NAME_MAX && name.p[0] != '.' && name.p[0] != '-';
+    bool ok = name.n > 0 && name.n <= POOL_NAME_MAX && name.p[0] != '.';
     for (size_t i = 0; i < name.n && ok; i++) {
         char x = name.p[i];
         ok = (x >= 'a' && x <= 'z') || (x >= 'A' && x <= 'Z') || (x >= '0' && x <= '9') ||
-             x == '-' || x == '_' || x == '.';
+             x == '-' || x == '_' || x == '@' || x == '.';
     }
     if (ok)
         return 0;
     err_set(e, ERR_INVALID, "'%.*s' cannot be a pool's name",
             (int)MIN(name.n, (size_t)POOL_NAME_MAX), name.p);
-    return err_hint(e, "1 to %d letters, digits and - _ . (- and . not first)", POOL_NAME_MAX);
+    return err_hint(e, "1 to %d letters, digits and - _ @ . (not first)", POOL_NAME_MAX);
 }
 
 static int find_zone(void *ctx, struct str name, struct tz *out, struct err *e)
@@ -95,11 +95,11 @@ int pool_merge(const struct calendar *window, const struct calendar *exceptions,
 static int check_times(const struct pool_except *x, int64_t now_ms, struct err *e)
 {
     if (x->until_ms <= x->from_ms)
-        return err_set(e, ERR_INVALID, "it would end before it begins");
+        return err_set(e, ERR_CONFLICT, "it would end before it begins");
     if (x->until_ms <= now_ms)
-        return err_set(e, ERR_INVALID, "it would be over already");
+        return err_set(e, ERR_CONFLICT, "it would be over already");
     if (x->from_ms < 0 || x->until_ms > LAST_MS)
-        return err_set(e, ERR_INVALID, "a time between 1970 and 2198 is needed");
+        return err_set(e, ERR_CONFLICT, "it must lie between 1970 and 2198");
     return 0;
 }
 
@@ -110,8 +110,8 @@ int pool_add_exception(struct calendar *exceptions, const struct pool_except *x,
     if (check_times(x, now_ms, e) < 0)
         return -1;
     struct calendar_exception added = { .from_min = (uint32_t)(x->from_ms / MINUTE_MS),
-                                        .to_min = (uint32_t)((x->until_ms + MINUTE_MS - 1) /
-                                                             MINUTE_MS),
+                                        .to_min =
+                                            (uint32_t)((x->until_ms + MINUTE_MS - 1) / MINUTE_MS),
                                         .open = x->open };
     for (uint32_t i = 0; i < exceptions->exceptions; i++) {
         struct calendar_exception old = exceptions->exception[i];

@@ -9,7 +9,7 @@
 #include "base/arena.h"
 #include "base/calendar.h"
 
-#define POOL_NAME_MAX 63
+#define POOL_NAME_MAX 200
 #define POOL_NODES_MAX 4096u
 #define POOL_LIST_MAX (1u << 20) /* bytes of a list of machines */
 

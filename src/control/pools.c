@@ -145,8 +145,9 @@ static int say(struct control *c, struct lent *p, struct err *e)
 
 static void store_lent(struct control *c, const struct lent *p)
 {
-    AUTO(buf_free) struct buf window = BUF(CALENDAR_TEXT_MAX), exceptions = BUF(CALENDAR_TEXT_MAX),
-                              nodes = BUF(POOL_LIST_MAX);
+    AUTO(buf_free)
+    struct buf window = BUF(CALENDAR_TEXT_MAX), exceptions = BUF(CALENDAR_TEXT_MAX),
+               nodes = BUF(POOL_LIST_MAX);
     if (!p->always && !p->of_settings)
         calendar_format(&p->window, &window);
     if (p->exceptions.exceptions)
@@ -345,8 +346,7 @@ int control_pool_delete(struct control *c, struct str name, struct str by, struc
         return -1;
     store_delete_pool(turn_open(c)->batch, name);
     lent_free(c->pools.at[at]);
-    memmove(&c->pools.at[at], &c->pools.at[at + 1],
-            (c->pools.n - at - 1) * sizeof(struct lent *));
+    memmove(&c->pools.at[at], &c->pools.at[at + 1], (c->pools.n - at - 1) * sizeof(struct lent *));
     c->pools.n--;
     index_nodes(&c->pools);
     finish(c, name, "remove", by, done);

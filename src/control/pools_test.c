@@ -138,10 +138,9 @@ static void the_settings_file_owns_its_pools_but_not_their_exceptions(void)
 {
     AUTO(lab_free_p) struct controlling *t = lab();
     static const char *const one[] = { "desk1" };
-    const struct control_pool_def of_file = { .name = STR("desks"),
-                                              .window = STR("zone=UTC0; " NIGHT),
-                                              .node = one,
-                                              .nodes = 1 };
+    const struct control_pool_def of_file = {
+        .name = STR("desks"), .window = STR("zone=UTC0; " NIGHT), .node = one, .nodes = 1
+    };
     CHECK_STR(put(t, "desks", "", "desk2"), ""); /* the file has it from the next start on */
     CHECK_STR(put(t, "more", "", "desk1"), "");
     t->pool = &of_file;

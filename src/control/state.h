@@ -90,7 +90,7 @@ struct watcher {
 struct lent {
     char *name;
     bool of_settings;
-    bool always;                              /* it has no window */
+    bool always;                             /* it has no window */
     struct calendar window, exceptions, now; /* exceptions: alone, in UTC; now: both */
     char **node;
     size_t nodes;
@@ -165,8 +165,10 @@ void freeze_terms(const struct control *c, const struct spec *s, struct event_su
 void job_freeze_begin(struct control *c, struct entry *en); /* by the way its spec allows */
 /* A pass took it, for another or because its machine is given back: the core has it so already. */
 void job_taken(struct control *c, uint64_t job, bool given_back);
-bool freeze_gives_back(struct str message); /* of a job that was taken back: for its machine's owner? */
-int64_t job_grace_ms(const struct control *c, const struct entry *en); /* for saving itself, or ending */
+bool freeze_gives_back(
+    struct str message); /* of a job that was taken back: for its machine's owner? */
+int64_t job_grace_ms(const struct control *c,
+                     const struct entry *en); /* for saving itself, or ending */
 void job_tell_taken(struct entry *en, enum job_event what, const struct task *t);
 
 /* again.c */

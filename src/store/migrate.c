@@ -30,11 +30,8 @@ static const char pools[] =
     ;
 
 const struct migration migrations[] = {
-    { 1, "tables", tables },
-    { 2, "counts", counts },
-    { 3, "usage", usage },
-    { 4, "kept", kept },
-    { 5, "pools", pools },
+    { 1, "tables", tables }, { 2, "counts", counts }, { 3, "usage", usage },
+    { 4, "kept", kept },     { 5, "pools", pools },
 };
 const size_t migrations_n = ARRAY_LEN(migrations);
 
