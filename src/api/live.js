@@ -148,7 +148,16 @@ function drawTile({ f }, g, node) {
     fill(e, h.milli, 1000);
   });
   sync(f.holders, g.jobs, holderKey, () => copy('t-holder'), drawHolder);
-  put(f.free, g.jobs.length ? free : node.state === 'up' && 'free');
+  put(f.free, g.jobs.length ? free : node.state === 'up' && (node.open ? 'free' : 'not lent now'));
+}
+
+/* "closed until Mon 20:00", of a machine that is lent. */
+function windowText(n) {
+  const at = new Date(n.until_ms);
+  const near = n.until_ms - Date.now() < 6 * 86400000;
+  const day = near ? { weekday: 'short' } : { day: 'numeric', month: 'short' };
+  const time = at.toLocaleString('en-GB', { ...day, hour: '2-digit', minute: '2-digit' });
+  return n.pool && `${n.pool}: ${n.open ? 'open' : 'closed'}${n.until_ms ? ` until ${time}` : ''}`;
 }
 
 function drawMachine(e, n) {
@@ -157,9 +166,9 @@ function drawMachine(e, n) {
   const mem = n.mem_mib - n.mem_free_mib;
   const states = { up: '', drain: 'draining: takes nothing new', down: 'down: cannot be reached' };
   put(f.name, n.name);
-  put(f.note, words(many(n.gpus.length, 'GPU'), n.simulated && 'simulated'));
+  put(f.note, words(many(n.gpus.length, 'GPU'), n.simulated && 'simulated', windowText(n)));
   put(f.state, states[n.state] ?? n.state);
-  e.classList.toggle('off', n.state === 'down');
+  e.classList.toggle('off', n.state === 'down' || !n.open);
   fill(f.cpuBar, cpu, n.cpu_milli);
   fill(f.memBar, mem, n.mem_mib);
   put(f.cpu, `${number(cpu / 1000)} of ${number(n.cpu_milli / 1000)}`);

@@ -55,6 +55,7 @@ static void put_week(struct json_out *w, const struct calendar *c, int64_t now_m
 
 /* ---- machines and jobs ---- */
 
+/* All zero when it has not come yet. */
 static bool find_node(struct core *core, const char *name, uint32_t *out_i, struct node_view *out)
 {
     for (uint32_t i = 0; core_node(core, (node_id){ i }, out); i++)
@@ -62,6 +63,7 @@ static bool find_node(struct core *core, const char *name, uint32_t *out_i, stru
             *out_i = i;
             return true;
         }
+    *out = (struct node_view){ 0 };
     return false;
 }
 
@@ -72,7 +74,7 @@ static uint64_t put_nodes(struct call *c, struct json_out *w, const struct contr
     uint64_t gpus = 0;
     json_begin(w, "nodes", '[');
     for (size_t k = 0; k < p->nodes; k++) {
-        struct node_view v = { 0 };
+        struct node_view v;
         uint32_t i;
         uint64_t free_milli = 0;
         bool known = find_node(core, p->node[k], &i, &v);
