@@ -168,7 +168,7 @@ function drawMachine(e, n) {
   put(f.name, n.name);
   put(f.note, words(many(n.gpus.length, 'GPU'), n.simulated && 'simulated', windowText(n)));
   put(f.state, states[n.state] ?? n.state);
-  e.classList.toggle('off', n.state === 'down' || !n.open);
+  e.classList.toggle('off', n.state === 'down' || n.open === false);
   fill(f.cpuBar, cpu, n.cpu_milli);
   fill(f.memBar, mem, n.mem_mib);
   put(f.cpu, `${number(cpu / 1000)} of ${number(n.cpu_milli / 1000)}`);
@@ -358,7 +358,7 @@ let events = null;
 function listen() {
   if (events || document.hidden) return;
   events = new EventSource('/v1/events');
-  for (const kind of ['open', 'message', 'job', 'node', 'tenant'])
+  for (const kind of ['open', 'message', 'job', 'node', 'pool', 'tenant'])
     events.addEventListener(kind, () => look(EVENT_MS));
   events.onerror = () => {
     const refused = events?.readyState === EventSource.CLOSED;

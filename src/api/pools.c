@@ -293,10 +293,10 @@ static int read_times(struct call *c, const struct json *o, struct pool_except *
     struct str text = STR("");
     c->field = "from_ms";
     if (json_get_u64(o, "from_ms", NUMBER_MAX, &from_ms, e) < 0)
-        return -1;
+        return err_hint(e, "Unix milliseconds");
     c->field = "until_ms";
     if (json_get_u64(o, "until_ms", NUMBER_MAX, &until_ms, e) < 0)
-        return -1;
+        return err_hint(e, "Unix milliseconds, or for: 3h");
     c->field = "for";
     if (json_get_str(o, "for", 32, &text, e) < 0 ||
         (text.n && parse_duration_ms(text, &for_ms, e) < 0))
