@@ -203,7 +203,6 @@ static void node_event(struct control *c, const struct engine_event *ev)
     struct err e;
     struct event up = { .t_ms = control_now_ms(c), .kind = EVENT_NODE, .node = *n };
     bool known = find_node(c, n->name, &v);
-    up.node.pool = str_of(pools_of_node(c, n->name));
     if (!known && turn_apply(c, &up, &e) < 0) {
         log_event(c->config.log, LOG_ERROR_, "node.refused", "node=%.*s why=%s", STR_ARG(n->name),
                   e.msg);
@@ -221,6 +220,7 @@ static void node_event(struct control *c, const struct engine_event *ev)
         if (turn_apply(c, &up, &e) < 0)
             log_event(c->config.log, LOG_ERROR_, "node.refused", "why=%s", e.msg);
     }
+    pools_move(c);
     turn_close_soon(c, true);
 }
 

@@ -1,8 +1,8 @@
 /* The pools there are: those of the settings file, and those that people made with the API.
  *
  * A pool's window and the exceptions of `open` and `close` are kept apart, so that the file can own the
- * one and people the other; the core knows the two merged.  Which machines a pool has is fixed in the
- * core, so a change of that is made by cutting the journal (segment.c). */
+ * one and people the other; the core knows the two merged.  A machine that a pool names and that comes
+ * later is in it from then on. */
 #include "base/hostlist.h"
 #include "control/state.h"
 
@@ -87,30 +87,6 @@ static void index_nodes(struct pools *ps)
             if (names_find(&ps->node_names, name) == NAME_NONE) /* the first has it */
                 ps->pool_of[names_intern(&ps->node_names, name)] = (uint32_t)i;
         }
-    ps->changed = true;
-}
-
-const char *pools_of_node(const struct control *c, struct str node)
-{
-    uint32_t i = names_find(&c->pools.node_names, node);
-    return i == NAME_NONE ? "" : c->pools.at[c->pools.pool_of[i]]->name;
-}
-
-bool pools_has(const struct control *c, struct str pool)
-{
-    return find(&c->pools, pool) < c->pools.n;
-}
-
-bool pools_moved(struct control *c)
-{
-    struct node_view v;
-    bool moved = false;
-    if (!c->pools.changed)
-        return false;
-    c->pools.changed = false;
-    for (uint32_t i = 0; core_node(c->core, (node_id){ i }, &v) && !moved; i++)
-        moved = strcmp(v.pool, pools_of_node(c, str_of(v.name))) != 0;
-    return moved;
 }
 
 /* A machine is in one pool: `mine` may not name one of another. */
@@ -141,6 +117,30 @@ static int say(struct control *c, struct lent *p, struct err *e)
         calendar_format(&p->now, &text);
     ev.pool = (struct event_pool){ str_of(p->name), buf_str(&text) };
     return turn_apply(c, &ev, e);
+}
+
+static struct lent *pool_of(const struct control *c, const char *node)
+{
+    uint32_t i = names_find(&c->pools.node_names, str_of(node));
+    return i == NAME_NONE ? NULL : c->pools.at[c->pools.pool_of[i]];
+}
+
+static int move(struct control *c, const char *node, struct lent *to, struct err *e)
+{
+    struct event ev = { .t_ms = control_now_ms(c), .kind = EVENT_NODE_POOL };
+    ev.node_pool = (struct event_node_pool){ str_of(node), str_of(to ? to->name : "") };
+    return turn_apply(c, &ev, e);
+}
+
+void pools_move(struct control *c)
+{
+    struct node_view v;
+    struct err e;
+    for (uint32_t i = 0; core_node(c->core, (node_id){ i }, &v); i++) {
+        struct lent *to = pool_of(c, v.name);
+        if (strcmp(v.pool, to ? to->name : "") != 0 && move(c, v.name, to, &e) < 0)
+            log_event(c->config.log, LOG_ERROR_, "pool.refused", "node=%s why=%s", v.name, e.msg);
+    }
 }
 
 static void store_lent(struct control *c, const struct lent *p)
@@ -250,6 +250,7 @@ int pools_load(struct control *c, struct err *e)
     for (size_t i = 0; i < c->pools.n; i++)
         if (say(c, c->pools.at[i], e) < 0)
             return err_wrap(e, "pool '%s'", c->pools.at[i]->name);
+    pools_move(c);
     return 0;
 }
 
@@ -328,6 +329,7 @@ int control_pool_put(struct control *c, const struct control_pool_change *ch,
         return -1;
     p = NULL; /* it is in its place */
     index_nodes(&c->pools);
+    pools_move(c);
     finish(c, ch->name, "set", ch->by, done);
     return 0;
 }
@@ -342,13 +344,14 @@ int control_pool_delete(struct control *c, struct str name, struct str by, struc
         return no_pool(name, e);
     if (c->pools.at[at]->of_settings)
         return of_settings(c->pools.at[at], e);
-    if (turn_apply(c, &ev, e) < 0) /* always open, until the journal is cut without it */
+    if (turn_apply(c, &ev, e) < 0) /* nobody in it and always open: the core forgets it */
         return -1;
     store_delete_pool(turn_open(c)->batch, name);
     lent_free(c->pools.at[at]);
     memmove(&c->pools.at[at], &c->pools.at[at + 1], (c->pools.n - at - 1) * sizeof(struct lent *));
     c->pools.n--;
     index_nodes(&c->pools);
+    pools_move(c);
     finish(c, name, "remove", by, done);
     return 0;
 }

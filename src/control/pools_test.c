@@ -103,7 +103,7 @@ static void a_pool_is_made_changed_and_removed_and_outlives_a_crash(void)
     CHECK_STR(controlling_journal_differs(t), "");
 }
 
-static void a_pool_that_was_durable_without_its_cut_is_made_whole(void)
+static void a_pool_of_which_only_the_row_is_there_is_made_whole(void)
 {
     AUTO(lab_free_p) struct controlling *t = lab();
     struct store_pool row = { .name = STR("desks"),
@@ -242,8 +242,8 @@ static void a_machine_moves_with_what_runs_on_it(void)
 static const struct test tests[] = {
     { "a pool is made, changed and removed, and outlives a crash",
       a_pool_is_made_changed_and_removed_and_outlives_a_crash },
-    { "a pool that was durable without its cut is made whole",
-      a_pool_that_was_durable_without_its_cut_is_made_whole },
+    { "a pool of which only the row is there is made whole",
+      a_pool_of_which_only_the_row_is_there_is_made_whole },
     { "what is wrong is refused and changes nothing",
       what_is_wrong_is_refused_and_changes_nothing },
     { "the settings file owns its pools, but not their exceptions",

@@ -1,6 +1,5 @@
 /* Cutting the journal: it begins anew with the events that make the present state, and we go on with
- * the core made from them.  That is also how a machine that has changed gets its new figures, and its new
- * pool. */
+ * the core made from them.  That is also how a machine that has changed gets its new figures. */
 #include "control/state.h"
 #include "journal/journal.h"
 
@@ -24,12 +23,10 @@ static void on_event(void *ctx, const struct event *ev)
     struct event copy = *ev;
     if (cut->failed)
         return;
-    if (ev->kind == EVENT_POOL && !pools_has(cut->c, ev->pool.name))
-        return; /* it was removed */
-    if (ev->kind == EVENT_NODE && cut->node && str_eq(ev->node.name, cut->node->name))
+    if (ev->kind == EVENT_NODE && cut->node && str_eq(ev->node.name, cut->node->name)) {
         copy.node = *cut->node;
-    if (ev->kind == EVENT_NODE)
-        copy.node.pool = str_of(pools_of_node(cut->c, ev->node.name));
+        copy.node.pool = ev->node.pool; /* a machine does not know it */
+    }
     if (core_apply(cut->core, &copy, &cut->e) < 0) {
         cut->failed = true;
         return;
@@ -127,7 +124,7 @@ void segment_review(struct control *c)
     struct err e;
     struct machine *m = ready_to_change(c);
     bool full = store_journal_lines(c->config.store) > LINES_MIN + 8 * c->book.n;
-    if (!pools_moved(c) && !m && !full)
+    if (!m && !full)
         return;
     struct event_node node = { 0 };
     if (m) {

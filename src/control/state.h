@@ -101,7 +101,6 @@ struct pools {
     size_t n, cap;
     struct names node_names;
     uint32_t *pool_of; /* by number in node_names */
-    bool changed;      /* machines may be in other pools than the core thinks */
 };
 
 struct control {
@@ -179,9 +178,7 @@ bool job_start_later(struct control *c, struct entry *en, const struct engine_ev
 /* pools.c */
 int pools_load(struct control *c, struct err *e) MUST_USE;
 void pools_free(struct control *c);
-const char *pools_of_node(const struct control *c, struct str node); /* "": in none */
-bool pools_has(const struct control *c, struct str pool);
-bool pools_moved(struct control *c); /* since the last question, into or out of a pool */
+void pools_move(struct control *c); /* machines into the pools that they are in now */
 
 /* segment.c */
 void segment_review(struct control *c);

@@ -339,12 +339,30 @@ static void count_node(struct cluster *c, const struct node *n, bool add)
     }
 }
 
+/* The kind with these figures, made when it is not there yet. */
+static uint32_t kind_like(struct cluster *c, const struct kind *want)
+{
+    for (uint32_t i = 0; i < c->kinds; i++) {
+        const struct kind *k = &c->kind[i];
+        if (k->model == want->model && k->pool == want->pool &&
+            k->gpu_mem_mib == want->gpu_mem_mib && k->cpu_milli == want->cpu_milli &&
+            k->mem_mib == want->mem_mib && k->gpus == want->gpus &&
+            memcmp(k->link, want->link, sizeof want->link) == 0)
+            return i;
+    }
+    struct kind made = *want;
+    made.left_ms = made.pool != NONE ? c->pool[made.pool].left_ms : INT64_MAX;
+    vec_grow(c->kind, c->kinds, c->kind_cap);
+    c->kind[c->kinds] = made;
+    c->version++;
+    return c->kinds++;
+}
+
 static uint32_t kind_of(struct cluster *c, const struct event_node *n, uint32_t model,
                         uint32_t pool)
 {
     struct kind want = { .model = model,
                          .pool = pool,
-                         .left_ms = pool != NONE ? c->pool[pool].left_ms : INT64_MAX,
                          .gpu_mem_mib = n->gpu_mem_mib,
                          .cpu_milli = n->cpu_milli,
                          .mem_mib = n->mem_mib,
@@ -355,17 +373,7 @@ static uint32_t kind_of(struct cluster *c, const struct event_node *n, uint32_t 
         if (n->link[g] >= want.links)
             want.links = (uint8_t)(n->link[g] + 1);
     }
-    for (uint32_t i = 0; i < c->kinds; i++) {
-        const struct kind *k = &c->kind[i];
-        if (k->model == want.model && k->pool == pool && k->gpu_mem_mib == want.gpu_mem_mib &&
-            k->cpu_milli == want.cpu_milli && k->mem_mib == want.mem_mib && k->gpus == want.gpus &&
-            memcmp(k->link, want.link, sizeof want.link) == 0)
-            return i;
-    }
-    vec_grow(c->kind, c->kinds, c->kind_cap);
-    c->kind[c->kinds] = want;
-    c->version++;
-    return c->kinds++;
+    return kind_like(c, &want);
 }
 
 static int check_node(const struct cluster *c, const struct event_node *n, struct err *e)
@@ -427,15 +435,64 @@ uint32_t cluster_pool(struct cluster *c, struct str name)
     return i;
 }
 
+/* In order of nodes, whatever led here. */
+static void pool_enter(struct cluster *c, uint32_t pool, uint32_t node)
+{
+    struct pool *p = &c->pool[pool];
+    uint32_t at = p->n;
+    vec_grow(p->node, p->n, p->cap);
+    for (; at > 0 && p->node[at - 1] > node; at--)
+        p->node[at] = p->node[at - 1];
+    p->node[at] = node;
+    p->n++;
+}
+
+static void pool_leave(struct cluster *c, uint32_t pool, uint32_t node)
+{
+    struct pool *p = &c->pool[pool];
+    uint32_t at = 0;
+    while (p->node[at] != node)
+        at++;
+    for (p->n--; at < p->n; at++)
+        p->node[at] = p->node[at + 1];
+}
+
 static uint32_t pool_of(struct cluster *c, struct str name, uint32_t node)
 {
     if (name.n == 0)
         return NONE;
     uint32_t i = names_find(&c->pool_names, name);
-    struct pool *p = &c->pool[i];
-    vec_grow(p->node, p->n, p->cap);
-    p->node[p->n++] = node;
+    pool_enter(c, i, node);
     return i;
+}
+
+void cluster_move(struct cluster *c, uint32_t node, uint32_t pool)
+{
+    struct node *n = &c->node[node];
+    const struct kind *was = &c->kind[n->kind];
+    if (was->pool == pool)
+        return;
+    struct kind want = { .model = was->model,
+                         .pool = pool,
+                         .gpu_mem_mib = was->gpu_mem_mib,
+                         .cpu_milli = was->cpu_milli,
+                         .mem_mib = was->mem_mib,
+                         .gpus = was->gpus,
+                         .links = was->links };
+    memcpy(want.link, was->link, sizeof want.link);
+    node_leave_cell(c, node);
+    count_node(c, n, false);
+    if (was->pool != NONE)
+        pool_leave(c, was->pool, node);
+    c->kind[n->kind].nodes--;
+    n->kind = kind_like(c, &want);
+    c->kind[n->kind].nodes++;
+    c->version++; /* what a kind has machines of may have changed */
+    if (pool != NONE)
+        pool_enter(c, pool, node);
+    count_node(c, n, true);
+    node_enter_cell(c, node);
+    node_mark_freed(c, node);
 }
 
 int cluster_add_node(struct cluster *c, const struct event_node *n, struct err *e)

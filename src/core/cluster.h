@@ -143,6 +143,7 @@ int cluster_set_model(struct cluster *c, const struct event_model *m, struct err
 void cluster_set_state(struct cluster *c, uint32_t node, enum node_state state);
 /* A pool, made when it is not there; pools are made open. */
 uint32_t cluster_pool(struct cluster *c, struct str name);
+void cluster_move(struct cluster *c, uint32_t node, uint32_t pool); /* NONE: out of its pool */
 /* So much is left of the pool's window; nodes are offered from then on, or no longer. */
 void cluster_set_left(struct cluster *c, uint32_t pool, int64_t left_ms);
 void cluster_wake_pool(struct cluster *c,

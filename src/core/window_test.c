@@ -253,6 +253,35 @@ static void a_clock_that_is_set_back_opens_a_window_again(void)
     CHECK(pass_at(&s, 31 * HOUR_MS) == 1 && small_started(&s, job));
 }
 
+static void move(struct small *s, const char *node, const char *to)
+{
+    struct event ev = { .kind = EVENT_NODE_POOL, .node_pool = { str_of(node), str_of(to) } };
+    small_apply(s, ev);
+}
+
+static void a_machine_moves_into_a_pool_and_out_of_one_with_what_runs_there(void)
+{
+    AUTO(small_free) struct small s = night_new();
+    struct node_view v;
+    uint64_t frozen = submit(&s, 1, 1, saves), stays = submit(&s, 1, 1, (struct life){ 0 });
+    move(&s, "desk", "");
+    CHECK(pass_at(&s, 10 * HOUR_MS) == 2); /* by day, for it is in no pool */
+    small_job(&s, frozen, JOB_EV_STARTED);
+    small_job(&s, stays, JOB_EV_STARTED);
+    move(&s, "desk", "desks");
+    CHECK(core_node(s.c, (node_id){ 0 }, &v) && strcmp(v.pool, "desks") == 0 && !v.open);
+    CHECK(pass_at(&s, 10 * HOUR_MS + 1) == 1 && s.plan.action[0].job.v == frozen);
+    CHECK(core_totals(s.c).overstays == 2 && core_totals(s.c).total.of[RES_GPU] == 0);
+    move(&s, "desk", "attic"); /* nobody has spoken of it: always open */
+    CHECK(core_node(s.c, (node_id){ 0 }, &v) && strcmp(v.pool, "attic") == 0 && v.open);
+    CHECK(core_totals(s.c).overstays == 0 && core_totals(s.c).total.of[RES_GPU] == 2000);
+    struct err e = { 0 };
+    CHECK_STR(core_audit(s.c, &e) == 0 ? "" : e.msg, "");
+    struct event ev = { .t_ms = s.now_ms, .kind = EVENT_NODE_POOL };
+    ev.node_pool.name = STR("nobody");
+    CHECK(core_apply(s.c, &ev, &e) < 0 && e.code == ERR_NOT_FOUND);
+}
+
 static void what_is_wrong_is_refused_and_changes_nothing(void)
 {
     AUTO(small_free) struct small s = night_new();
@@ -320,6 +349,8 @@ static const struct test tests[] = {
       a_window_that_was_shut_between_two_passes_counts_anew },
     { "a clock that is set back opens a window again",
       a_clock_that_is_set_back_opens_a_window_again },
+    { "a machine moves into a pool and out of one, with what runs there",
+      a_machine_moves_into_a_pool_and_out_of_one_with_what_runs_there },
     { "what is wrong is refused and changes nothing",
       what_is_wrong_is_refused_and_changes_nothing },
     { "why names the window", why_names_the_window },

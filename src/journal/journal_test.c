@@ -30,6 +30,9 @@ static struct event of(enum event_kind kind)
         ev.node = (struct event_node){ STR("srv1"), STR("A100"), STR("sw"), STR("desks"),  4,
                                        40960,       64000,       262144,    { 0, 0, 1, 1 } };
         break;
+    case EVENT_NODE_POOL:
+        ev.node_pool = (struct event_node_pool){ STR("srv1"), STR("desks") };
+        break;
     case EVENT_NODE_STATE:
         ev.node_state = (struct event_node_state){ STR("srv1"), NODE_DRAIN };
         break;
@@ -125,6 +128,7 @@ static const char *const lines[] = {
                      "\"work_ms\":360000000}\n",
     [EVENT_WAIT] = T "\"wait\",\"tenant\":\"vision\",\"size\":2,\"wait_ms\":90000}\n",
     [EVENT_TIMES] = T "\"times\",\"class\":3,\"p50_milli\":800,\"p90_milli\":4200}\n",
+    [EVENT_NODE_POOL] = T "\"node_pool\",\"name\":\"srv1\",\"pool\":\"desks\"}\n",
     [EVENT_PASS] = T "\"pass\"}\n",
     [EVENT_PAST] = T "\"past\",\"tenant\":\"vision\",\"user\":\"ana\","
                      "\"cost_ms\":123456789012,\"job_milli\":4000}\n",

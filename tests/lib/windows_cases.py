@@ -338,16 +338,14 @@ def _(c):
     c.wait_state(job.number, "running")
     finish(job)
     text = c.ask("GET", "/v1/journal")
-    assert '"ev":"pool"' in text and '"ev":"take"' in text
-    header = text.splitlines(keepends=True)[0]
-    segments = text.split(header)[1:]
-    assert len(segments) > 2, "machines have moved into pools and out of them"
-    for segment in segments:
-        with open(f"{c.folder}/one.journal", "w", encoding="utf-8") as f:
-            f.write(header + segment)
-        done = subprocess.run([f"{cl.BUILD}/nightshift-sim", "verify", "--journal", f.name], check=False,
+    for kind in ("pool", "node_pool", "take"):
+        assert f'"ev":"{kind}"' in text, kind
+    with open(f"{c.folder}/all.journal", "w", encoding="utf-8") as f:
+        f.write(text)
+    for words in (["verify"], ["replay"], ["replay", "--what-if", "window:desks="]):
+        done = subprocess.run([f"{cl.BUILD}/nightshift-sim", words[0], "--journal", f.name, *words[1:]], check=False,
                               capture_output=True, text=True)
-        same((done.returncode, done.stderr), (0, ""))
+        same((words, done.returncode, done.stderr), (words, 0, ""))
 
 
 def tidy(c):
