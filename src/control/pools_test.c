@@ -1,3 +1,5 @@
+#include "store/pools.h"
+
 #include "tests/lib/controlling.h"
 
 #define HOUR_MS INT64_C(3600000)

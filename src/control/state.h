@@ -7,6 +7,7 @@
 #include "control/book.h"
 #include "control/control.h"
 #include "store/kept.h"
+#include "store/pools.h"
 
 /* What the engine is to be told once the turn is on the disk. */
 enum act_kind {

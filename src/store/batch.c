@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "store/kept.h"
+#include "store/pools.h"
 #include "store/read.h"
 
 #define FIRST_BYTES 512u

@@ -1,6 +1,7 @@
 #include "store/batch.h"
 
 #include "store/kept.h"
+#include "store/pools.h"
 #include "tests/lib/storing.h"
 
 static void operations_come_back_as_they_were_recorded(void)

@@ -1,5 +1,7 @@
 #include "store/read.h"
 
+#include "store/pools.h"
+
 struct store *snapshot_begin(struct store *s)
 {
     if (s->snapshots++ == 0) {

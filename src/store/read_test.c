@@ -2,6 +2,7 @@
 
 #include "base/buf.h"
 #include "store/kept.h"
+#include "store/pools.h"
 #include "tests/lib/storing.h"
 
 /* ---- the journal ---- */

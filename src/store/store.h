@@ -126,17 +126,6 @@ struct store_token {
 void store_put_token(struct store_batch *b, const struct store_token *t);
 void store_delete_token(struct store_batch *b, const uint8_t hash[static 32]);
 
-/* Machines that are lent at the same times. */
-struct store_pool {
-    struct str name;
-    struct str calendar;   /* empty: always open */
-    struct str nodes;      /* a hostlist */
-    struct str exceptions; /* a calendar of exceptions alone, in UTC; empty: none */
-    bool of_settings;      /* the settings file has its calendar and nodes */
-};
-void store_put_pool(struct store_batch *b, const struct store_pool *p);
-void store_delete_pool(struct store_batch *b, struct str name);
-
 /* A submit that was answered and is asked again under the same key gets the same answer: the first
  * one put stays. */
 void store_put_answer(struct store_batch *b, struct str user, struct str key, int64_t t_ms,
@@ -242,8 +231,6 @@ int store_accounts(struct store *s, struct arena *a, struct store_account **out,
                    struct err *e) MUST_USE;
 int store_tokens(struct store *s, struct arena *a, struct store_token **out, size_t *out_n,
                  struct err *e) MUST_USE;
-int store_pools(struct store *s, struct arena *a, struct store_pool **out, size_t *out_n,
-                struct err *e) MUST_USE;
 int store_answer(struct store *s, struct str user, struct str key, struct arena *a, struct str *out,
                  struct err *e) MUST_USE; /* ERR_NOT_FOUND */
 int store_meta(struct store *s, const char *key, struct arena *a, struct str *out, struct err *e)
