@@ -273,7 +273,8 @@ function draw() {
   const waiting = now.live.filter(waits).sort(queueOrder);
   const running = now.live.filter((j) => !waits(j)).sort((a, b) => b.id - a.id);
   const gpus = now.nodes.filter((n) => n.state !== 'down').flatMap((n) => n.gpus);
-  const free = number(gpus.reduce((sum, g) => sum + g.free_milli, 0) / 1000);
+  const lent = now.nodes.filter((n) => n.state !== 'down' && n.open !== false).flatMap((n) => n.gpus);
+  const free = number(lent.reduce((sum, g) => sum + g.free_milli, 0) / 1000);
   now.gpus = gpus.length;
   const room = `${free} of ${many(now.gpus, 'GPU')} free`;
   put($('summary'), words(many(now.nodes.length, 'machine'), room));

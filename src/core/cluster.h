@@ -55,7 +55,7 @@ struct kind {
     int64_t left_ms; /* of its window at the last pass; INT64_MAX: for ever, < 0: it is closed */
     uint8_t gpus, links; /* link groups; GPUs of a group need not be neighbours */
     uint8_t link[GPUS_PER_NODE_MAX];
-    uint32_t nodes;           /* of this kind, in whatever state */
+    uint32_t nodes;           /* of this kind, in whatever state; 0: they moved to another pool */
     uint64_t whole, gpu_free; /* wholly free GPUs, and free parts, on those offered */
     uint32_t rows_used;       /* bit set of the rows that have cells */
     struct row row[ROWS];
@@ -172,7 +172,7 @@ uint32_t kind_share_milli(const struct kind *k, const struct request *r);
  * Where it will run is not known when limits are checked, and must not make it pass them. */
 uint32_t cluster_most_share_milli(const struct cluster *c, const struct request *r);
 
-/* Could a replica run on an idle node of this kind? */
+/* Could a replica run on an idle node of this kind?  Not if all of them have moved away. */
 bool kind_allows(const struct kind *k, const struct request *r);
 
 /* Could one start there now: is enough left of the window? */

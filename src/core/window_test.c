@@ -272,7 +272,11 @@ static void a_machine_moves_into_a_pool_and_out_of_one_with_what_runs_there(void
     CHECK(core_node(s.c, (node_id){ 0 }, &v) && strcmp(v.pool, "desks") == 0 && !v.open);
     CHECK(pass_at(&s, 10 * HOUR_MS + 1) == 1 && s.plan.action[0].job.v == frozen);
     CHECK(core_totals(s.c).overstays == 2 && core_totals(s.c).total.of[RES_GPU] == 0);
-    move(&s, "desk", "attic"); /* nobody has spoken of it: always open */
+    uint64_t waits = submit(&s, 1, 2, saves);
+    struct job_view j;
+    CHECK(pass_at(&s, 10 * HOUR_MS + 2) == 0 && core_job(s.c, (job_id){ waits }, &j));
+    CHECK(j.why == WHY_WINDOW); /* what it was before it moved is no machine that has no room */
+    move(&s, "desk", "attic");  /* nobody has spoken of it: always open */
     CHECK(core_node(s.c, (node_id){ 0 }, &v) && strcmp(v.pool, "attic") == 0 && v.open);
     CHECK(core_totals(s.c).overstays == 0 && core_totals(s.c).total.of[RES_GPU] == 2000);
     struct err e = { 0 };
