@@ -305,13 +305,13 @@ static int read_times(struct call *c, const struct json *o, struct pool_except *
         err_set(e, ERR_INVALID, "for: it must be above 0 and at most a year");
         return err_hint(e, "e.g. 3h");
     }
-    if (!until_ms == !for_ms) {
+    if ((json_find(o, "until_ms") != NULL) == (text.n > 0)) {
         err_set(e, ERR_INVALID, "for: either it or until_ms is needed");
         return err_hint(e, "e.g. {\"for\":\"3h\"}");
     }
     c->field = NULL;
     x->from_ms = (int64_t)from_ms;
-    x->until_ms = for_ms ? x->from_ms + for_ms : (int64_t)until_ms;
+    x->until_ms = text.n ? x->from_ms + for_ms : (int64_t)until_ms;
     return 0;
 }
 

@@ -110,7 +110,7 @@ const struct route api_routes[] = {
     { "GET", "/v1/pools/:name", M, FN(pool_get),
       "One of them: its machines, its week, what has to leave", .answer = "Pool" },
     { "PUT", "/v1/pools/:name", A, FN(pool_put), "Make a pool, or change its window and machines",
-      .body = "PoolChange", .answer = "Pool", .refuses = REFUSES_CONFLICT },
+      .body = "PoolChange", .body_optional = true, .answer = "Pool", .refuses = REFUSES_CONFLICT },
     { "DELETE", "/v1/pools/:name", A, FN(pool_delete),
       "Remove a pool: its machines may always work", .answer = "PoolRemoved",
       .refuses = REFUSES_CONFLICT },
