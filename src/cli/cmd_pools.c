@@ -128,8 +128,9 @@ static void add_nodes(struct buf *b, const struct json *nodes)
             buf_addz(b, ": has not come yet\n");
             continue;
         }
-        buf_printf(b, ": %.*s, %llu GPUs", STR_ARG(state),
-                   (unsigned long long)field_u64(n, "gpus"));
+        uint64_t gpus = field_u64(n, "gpus");
+        buf_printf(b, ": %.*s, %llu GPU%s", STR_ARG(state), (unsigned long long)gpus,
+                   gpus == 1 ? "" : "s");
         if (model.n) {
             buf_addz(b, " (");
             text_add_clean(b, model);
@@ -137,6 +138,17 @@ static void add_nodes(struct buf *b, const struct json *nodes)
         }
         buf_addc(b, '\n');
     }
+}
+
+/* A typing error looks just so. */
+static void add_absent(struct buf *b, const struct json *nodes)
+{
+    for (const struct json *n = json_is_array(nodes) ? json_first(nodes) : NULL; n;
+         n = json_next(nodes, n))
+        if (str_is(field_str(n, "state"), "unknown")) {
+            text_add_clean(b, field_str(n, "name"));
+            buf_addz(b, " has not come yet\n");
+        }
 }
 
 /* What happens to a job there when the window ends. */
@@ -253,13 +265,8 @@ static int change(struct cli *c, const struct pools_opts *o, const struct call *
     AUTO(buf_free) struct buf now = BUF(256);
     add_now(&now, p);
     buf_add(&b, (struct str){ now.p + 9, now.n - 9 }); /* without its title */
-    const struct json *nodes = json_find(p, "nodes");
-    for (const struct json *n = json_is_array(nodes) ? json_first(nodes) : NULL; n;
-         n = json_next(nodes, n))
-        if (str_is(field_str(n, "state"), "unknown")) {
-            text_add_clean(&b, field_str(n, "name"));
-            buf_addz(&b, " has not come yet\n");
-        }
+    if (strcmp(call->method, "PUT") == 0)
+        add_absent(&b, json_find(p, "nodes"));
     add_jobs(&b, json_find(p, "jobs"), true);
     return cli_print(&b, e);
 }
