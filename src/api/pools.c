@@ -254,6 +254,10 @@ static int read_nodes(struct call *c, const struct json *o, struct buf *all, boo
     for (const struct json *v = list ? json_first(list) : NULL; v; v = json_next(list, v)) {
         if (json_as_str(v, POOL_LIST_MAX, &s, e) < 0)
             return err_wrap(e, "nodes");
+        if (s.n == 0) {
+            err_set(e, ERR_INVALID, "nodes: a name is empty");
+            return err_hint(e, "leave it out; [] is no machine at all");
+        }
         buf_addz(all, all->n ? "," : "");
         buf_add(all, s);
     }

@@ -282,6 +282,7 @@ REFUSED = (
     ("PUT", "/v1/pools/x", {"window": 5}, 400, "window"),
     ("PUT", "/v1/pools/x", {"nodes": "pc1"}, 400, "nodes"),
     ("PUT", "/v1/pools/x", {"nodes": ["pc["]}, 400, "nodes"),
+    ("PUT", "/v1/pools/x", {"nodes": [""]}, 400, "nodes"),
     ("PUT", "/v1/pools/x", {"nodes": ["pc1", "pc[1-2]"]}, 400, "nodes"),
     ("PUT", "/v1/pools/x", {"nodes": ["pc[1-9999]"]}, 413, "nodes"),
     ("PUT", "/v1/pools/x", {"colour": 1}, 400, "colour"),
