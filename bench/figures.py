@@ -66,6 +66,11 @@ BARS = (
     ("s2b", "freezes", "most", 1, 1),
 )
 
+# The lab with desks that are lent at night, a week for each seed: what they work, as a part of what a schedule that knows
+# everything and pays for no freeze gets of them.
+LENT_SEEDS = range(1, 21)
+LENT_BAR, LENT_STRETCH = 0.90, 0.95
+
 # The same for its forecasts; printed, not gated: what waits at all comes in few bursts, and P50 is not reached yet.
 FORECAST_BARS = (
     ("s2b", "p50_cover", "least", 0.45, 0.5),

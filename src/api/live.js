@@ -156,7 +156,16 @@ function drawTile({ f }, g, node) {
     fill(e, h.milli, 1000);
   });
   sync(f.holders, g.jobs, holderKey, () => copy('t-holder'), drawHolder);
-  put(f.free, g.jobs.length ? free : node.state === 'up' && 'free');
+  put(f.free, g.jobs.length ? free : node.state === 'up' && (node.open ? 'free' : 'not lent now'));
+}
+
+/* "closed until Mon 20:00", of a machine that is lent. */
+function windowText(n) {
+  const at = new Date(n.until_ms);
+  const near = n.until_ms - Date.now() < 6 * 86400000;
+  const day = near ? { weekday: 'short' } : { day: 'numeric', month: 'short' };
+  const time = at.toLocaleString('en-GB', { ...day, hour: '2-digit', minute: '2-digit' });
+  return n.pool && `${n.pool}: ${n.open ? 'open' : 'closed'}${n.until_ms ? ` until ${time}` : ''}`;
 }
 
 function drawMachine(e, n) {
@@ -165,9 +174,9 @@ function drawMachine(e, n) {
   const mem = n.mem_mib - n.mem_free_mib;
   const states = { up: '', drain: 'draining: takes nothing new', down: 'down: cannot be reached' };
   put(f.name, n.name);
-  put(f.note, words(many(n.gpus.length, 'GPU'), n.simulated && 'simulated'));
+  put(f.note, words(many(n.gpus.length, 'GPU'), n.simulated && 'simulated', windowText(n)));
   put(f.state, states[n.state] ?? n.state);
-  e.classList.toggle('off', n.state === 'down');
+  e.classList.toggle('off', n.state === 'down' || n.open === false);
   fill(f.cpuBar, cpu, n.cpu_milli);
   fill(f.memBar, mem, n.mem_mib);
   put(f.cpu, `${number(cpu / 1000)} of ${number(n.cpu_milli / 1000)}`);
@@ -272,7 +281,8 @@ function draw() {
   const waiting = now.live.filter(waits).sort(queueOrder);
   const running = now.live.filter((j) => !waits(j)).sort((a, b) => b.id - a.id);
   const gpus = now.nodes.filter((n) => n.state !== 'down').flatMap((n) => n.gpus);
-  const free = number(gpus.reduce((sum, g) => sum + g.free_milli, 0) / 1000);
+  const lent = now.nodes.filter((n) => n.state !== 'down' && n.open !== false).flatMap((n) => n.gpus);
+  const free = number(lent.reduce((sum, g) => sum + g.free_milli, 0) / 1000);
   now.gpus = gpus.length;
   const room = `${free} of ${many(now.gpus, 'GPU')} free`;
   put($('summary'), words(many(now.nodes.length, 'machine'), room));
@@ -357,7 +367,7 @@ let events = null;
 function listen() {
   if (events || document.hidden) return;
   events = new EventSource('/v1/events');
-  for (const kind of ['open', 'message', 'job', 'node', 'tenant'])
+  for (const kind of ['open', 'message', 'job', 'node', 'pool', 'tenant'])
     events.addEventListener(kind, () => look(EVENT_MS));
   events.onerror = () => {
     const refused = events?.readyState === EventSource.CLOSED;

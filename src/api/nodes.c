@@ -2,15 +2,7 @@
 #include "api/state.h"
 #include "sys/weak.h"
 
-struct holder {
-    uint64_t id;
-    struct str name, user, tenant;
-    struct slot slot;
-    struct holder *next;
-};
-
-/* What holds GPUs or CPUs now, by node.  Operators see whose; others see their tenants' names. */
-static int find_holders(struct call *c, struct holder ***out, size_t nodes, struct err *e)
+int find_holders(struct call *c, struct holder ***out, size_t nodes, struct err *e)
 {
     struct arena *a = http_arena(c->rq);
     struct store_filter f = { .limit = 1000 };
@@ -58,9 +50,8 @@ static bool may_see(const struct call *c, struct str tenant)
 }
 
 /* Another tenant's job is "somebody's": that a GPU is taken is no secret, by whom is. */
-static void put_holder(struct call *c, struct json_out *w, const struct holder *h)
+void put_holder(struct call *c, struct json_out *w, const struct holder *h)
 {
-    json_begin(w, NULL, '{');
     if (may_see(c, h->tenant)) {
         json_put_u64(w, "id", h->id);
         json_put_str(w, "name", h->name);
@@ -73,6 +64,12 @@ static void put_holder(struct call *c, struct json_out *w, const struct holder *
         json_put_null(w, "tenant");
     }
     json_put_u64(w, "milli", h->slot.milli);
+}
+
+static void put_holder_alone(struct call *c, struct json_out *w, const struct holder *h)
+{
+    json_begin(w, NULL, '{');
+    put_holder(c, w, h);
     json_end(w, '}');
 }
 
@@ -89,11 +86,32 @@ static void put_gpus(struct call *c, struct json_out *w, const struct node_view 
         json_begin(w, "jobs", '[');
         for (const struct holder *h = holders; h; h = h->next)
             if (h->slot.gpu_mask & (1u << g))
-                put_holder(c, w, h);
+                put_holder_alone(c, w, h);
         json_end(w, ']');
         json_end(w, '}');
     }
     json_end(w, ']');
+}
+
+/* Its pool, whether it may work, and until when that is so. */
+static void put_window(struct call *c, struct json_out *w, const struct node_view *v)
+{
+    struct control *control = c->api->config.control;
+    int64_t now_ms = control_now_ms(control), until_ms = INT64_MAX;
+    struct control_pool p;
+    bool open = true;
+    if (control_pool_find(control, str_of(v->pool), &p)) {
+        open = calendar_is_open(p.now, now_ms);
+        until_ms = calendar_next_change(p.now, now_ms);
+        json_put_str(w, "pool", str_of(p.name));
+    } else {
+        json_put_null(w, "pool");
+    }
+    json_put_bool(w, "open", open);
+    if (until_ms == INT64_MAX)
+        json_put_null(w, "until_ms");
+    else
+        json_put_i64(w, "until_ms", until_ms);
 }
 
 static void put_node(struct call *c, struct json_out *w, const struct node_view *v,
@@ -110,10 +128,11 @@ static void put_node(struct call *c, struct json_out *w, const struct node_view 
     json_put_u64(w, "cpu_free_milli", v->cpu_free_milli);
     json_put_u64(w, "mem_mib", v->mem_mib);
     json_put_u64(w, "mem_free_mib", v->mem_free_mib);
+    put_window(c, w, v);
     json_begin(w, "jobs", '[');
     for (const struct holder *h = holders; h; h = h->next)
         if (h->slot.gpu_mask == 0)
-            put_holder(c, w, h);
+            put_holder_alone(c, w, h);
     json_end(w, ']');
     put_gpus(c, w, v, &n, holders);
     json_end(w, '}');

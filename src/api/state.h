@@ -136,6 +136,17 @@ int find_job(struct call *c, uint64_t id, bool mine, struct store_job *out, stru
 void put_job(struct json_out *w, const char *key, struct api *a, const struct store_job *j,
              bool whole);
 
+/* What holds a part of a machine. */
+struct holder {
+    uint64_t id;
+    struct str name, user, tenant;
+    struct slot slot;
+    struct holder *next;
+};
+/* Those that hold GPUs or CPUs now, by node.  Operators see whose; others see their tenants' names. */
+int find_holders(struct call *c, struct holder ***out, size_t nodes, struct err *e) MUST_USE;
+void put_holder(struct call *c, struct json_out *w, const struct holder *h); /* its members */
+
 /* ---- handlers, by noun ---- */
 
 api_fn api_job_list, api_job_submit, api_job_check, api_job_get, api_job_cancel, api_job_hold,
@@ -144,8 +155,10 @@ api_fn api_job_why;                                                /* why.c */
 api_fn api_job_log;                                                /* log.c */
 api_fn api_job_stream, api_job_stream_send;                        /* stream.c */
 api_fn api_node_list, api_node_drain, api_node_resume;             /* nodes.c */
-api_fn api_quota, api_usage;                                       /* shares.c */
-api_fn api_events;                                                 /* events.c */
+api_fn api_pool_list, api_pool_get, api_pool_put, api_pool_delete, api_pool_open, api_pool_close,
+    api_pool_regular;        /* pools.c */
+api_fn api_quota, api_usage; /* shares.c */
+api_fn api_events;           /* events.c */
 api_fn api_token_list, api_token_create, api_token_delete, api_session_open, api_session_close,
     api_whoami;                                                                   /* people.c */
 api_fn api_server, api_health, api_ready, api_metrics, api_openapi, api_profiles; /* server.c */

@@ -38,6 +38,17 @@ struct follow {
     bool closed;   /* nobody reads our output any more */
 };
 
+static void add_pool_event(const struct json *root, struct buf *b)
+{
+    char when[24];
+    buf_printf(b, "%s  pool ", text_time_seconds(field_i64(root, "t_ms", 0), when));
+    text_add_fit(b, field_str(root, "pool"), 40);
+    buf_addz(b, "  ");
+    text_add_fit(b, field_str(root, "what"), 24);
+    buf_addz(b, " by ");
+    text_add_fit(b, field_str(root, "by"), 24);
+}
+
 static void print_event(struct follow *f, struct str data, struct err *e)
 {
     AUTO(buf_free) struct buf b = BUF(SSE_EVENT_MAX);
@@ -51,6 +62,8 @@ static void print_event(struct follow *f, struct str data, struct err *e)
         return;
     if (cli_output(&f->o->common) == OUT_JSON) {
         buf_add(&b, data);
+    } else if (field_known(root, "pool")) {
+        add_pool_event(root, &b);
     } else {
         struct str from = field_str(root, "from"), reason = field_str(root, "reason");
         buf_printf(&b, "%s  job %-6s ", text_time_seconds(field_i64(root, "t_ms", 0), when), job);

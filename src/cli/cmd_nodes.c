@@ -18,8 +18,10 @@ static const struct opt opts[] = {
 static const struct column columns[] = {
     { "NAME", false, true },     { "STATE", false, false }, { "GPU MODEL", false, true },
     { "GPUS", false, false },    { "FREE", true, false },   { "CPUS FREE", true, false },
-    { "MEM FREE", true, false }, { "JOBS", true, false },
+    { "MEM FREE", true, false }, { "JOBS", true, false },   { "POOL", false, true },
+    { "WINDOW", false, false },
 };
+#define LENT_COLUMNS 2u /* the last: only where a machine is in a pool */
 
 static const struct column gpu_columns[] = {
     { "NODE", false, true }, { "GPU", true, false },  { "MODEL", false, true },
@@ -40,7 +42,26 @@ static enum tint state_tint(struct str state)
     return str_is(state, "up") ? TINT_GOOD : str_is(state, "down") ? TINT_BAD : TINT_WAIT;
 }
 
-static void add_node(struct table *t, const struct json *n)
+/* Its pool, and "closed until Mon 20:00". */
+static void add_window(struct table *t, const struct json *n)
+{
+    char at[24];
+    bool open = field_bool(n, "open");
+    int64_t until_ms = field_i64(n, "until_ms", 0);
+    if (!field_known(n, "pool")) {
+        table_addz(t, "-");
+        table_addz(t, "-");
+        return;
+    }
+    table_add(t, field_str(n, "pool"));
+    if (until_ms)
+        table_printf(t, "%s until %s", open ? "open" : "closed",
+                     text_soon(until_ms, cli_now_ms(), at));
+    else
+        table_addz(t, open ? "open" : "closed");
+}
+
+static void add_node(struct table *t, const struct json *n, bool lent)
 {
     AUTO(buf_free) struct buf bar = BUF(4096);
     char a[24], b[24];
@@ -67,6 +88,8 @@ static void add_node(struct table *t, const struct json *n)
     table_printf(t, "%s/%s", text_mib(field_u64(n, "mem_free_mib"), a),
                  text_mib(field_u64(n, "mem_mib"), b));
     table_printf(t, "%zu", jobs);
+    if (lent)
+        add_window(t, n);
 }
 
 /* -o wide: a row for each GPU, with who has it. */
@@ -95,9 +118,14 @@ static void add_gpus(struct table *t, const struct json *n)
 static int print_nodes(const struct nodes_opts *o, const struct json *nodes, struct err *e)
 {
     enum output form = cli_output(&o->common);
+    bool lent = false;
+    for (const struct json *n = json_is_array(nodes) ? json_first(nodes) : NULL; n;
+         n = json_next(nodes, n))
+        lent = lent || field_known(n, "pool");
+    size_t width = ARRAY_LEN(columns) - (lent ? 0 : LENT_COLUMNS);
     AUTO(table_free_p)
     struct table *t = form == OUT_WIDE ? table_new(gpu_columns, ARRAY_LEN(gpu_columns))
-                                       : table_new(columns, ARRAY_LEN(columns));
+                                       : table_new(columns, width);
     AUTO(buf_free) struct buf names = BUF(8u << 20);
     for (const struct json *n = json_is_array(nodes) ? json_first(nodes) : NULL; n;
          n = json_next(nodes, n)) {
@@ -106,7 +134,7 @@ static int print_nodes(const struct nodes_opts *o, const struct json *nodes, str
         if (form == OUT_WIDE)
             add_gpus(t, n);
         else
-            add_node(t, n);
+            add_node(t, n, lent);
     }
     return form == OUT_NAME ? cli_print(&names, e) : cli_print_table(t, &o->common, e);
 }

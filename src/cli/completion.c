@@ -15,6 +15,8 @@ static void add_quoted(struct buf *b, const char *text)
     buf_addc(b, '\'');
 }
 
+#define POOL_VERBS "list show set open close regular rm"
+
 /* ---- bash ---- */
 
 static const char *bash_words(enum word_kind k)
@@ -25,6 +27,9 @@ static const char *bash_words(enum word_kind k)
         return "COMPREPLY=($(compgen -W \"$(nightshift ps -o name 2>/dev/null)\" -- \"$cur\"))";
     case WORD_NODE:
         return "COMPREPLY=($(compgen -W \"$(nightshift nodes -o name 2>/dev/null)\" -- \"$cur\"))";
+    case WORD_POOL:
+        return "COMPREPLY=($(compgen -W \"" POOL_VERBS
+               " $(nightshift pools -o name 2>/dev/null)\" -- \"$cur\"))";
     case WORD_FILE: return "COMPREPLY=($(compgen -f -- \"$cur\"))";
     case WORD_PROGRAM: return "COMPREPLY=($(compgen -c -f -- \"$cur\"))";
     case WORD_COMMAND: return "COMPREPLY=($(compgen -W \"$commands\" -- \"$cur\"))";
@@ -96,6 +101,7 @@ static const char *zsh_words(enum word_kind k)
     case WORD_NONE: return NULL;
     case WORD_JOB: return "*:job:_nightshift_jobs";
     case WORD_NODE: return "*:node:_nightshift_nodes";
+    case WORD_POOL: return "*:pool:_nightshift_pools";
     case WORD_FILE: return "*:file:_files";
     case WORD_PROGRAM: return "*::program:_normal";
     case WORD_COMMAND: return "*:command:_nightshift_commands";
@@ -141,6 +147,8 @@ static void print_zsh(struct buf *b)
     buf_addz(
         b, "#compdef nightshift\n# printed by: nightshift completion zsh\n"
            "_nightshift_jobs() { compadd -- ${(f)\"$(nightshift ps -o name 2>/dev/null)\"} }\n"
+           "_nightshift_pools() { compadd -- " POOL_VERBS
+           " ${(f)\"$(nightshift pools -o name 2>/dev/null)\"} }\n"
            "_nightshift_nodes() { compadd -- ${(f)\"$(nightshift nodes -o name 2>/dev/null)\"} }\n"
            "_nightshift_commands() {\n    local -a commands\n    commands=(\n");
     for (size_t i = 0; (c = command_at(i)); i++) {
@@ -191,6 +199,7 @@ static const char *fish_words(enum word_kind k)
     switch (k) {
     case WORD_JOB: return "-f -a '(nightshift ps -o name 2>/dev/null)'";
     case WORD_NODE: return "-f -a '(nightshift nodes -o name 2>/dev/null)'";
+    case WORD_POOL: return "-f -a '" POOL_VERBS " (nightshift pools -o name 2>/dev/null)'";
     case WORD_PROGRAM: return "-a '(__fish_complete_subcommand --fcs-skip=2)'";
     case WORD_NONE: return "-f";
     case WORD_FILE:

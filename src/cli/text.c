@@ -111,6 +111,8 @@ const char *text_duration(int64_t ms, char out[static 24])
     return out;
 }
 
+#define DAY_MS INT64_C(86400000)
+
 static bool to_local(int64_t t_ms, struct tm *out)
 {
     time_t t = (time_t)(t_ms / 1000);
@@ -121,6 +123,21 @@ const char *text_time(int64_t t_ms, char out[static 24])
 {
     struct tm tm;
     if (!to_local(t_ms, &tm) || strftime(out, 24, "%Y-%m-%d %H:%M", &tm) == 0)
+        snprintf(out, 24, "-");
+    return out;
+}
+
+const char *text_soon(int64_t t_ms, int64_t now_ms, char out[static 24])
+{
+    struct tm tm, now;
+    int64_t ahead_ms = t_ms - now_ms;
+    if (t_ms == 0 || !to_local(t_ms, &tm) || !to_local(now_ms, &now)) {
+        snprintf(out, 24, "never");
+        return out;
+    }
+    bool today = tm.tm_yday == now.tm_yday && tm.tm_year == now.tm_year;
+    bool near = ahead_ms > -6 * DAY_MS && ahead_ms < 6 * DAY_MS;
+    if (strftime(out, 24, today ? "%H:%M" : near ? "%a %H:%M" : "%Y-%m-%d %H:%M", &tm) == 0)
         snprintf(out, 24, "-");
     return out;
 }

@@ -18,6 +18,8 @@ const char *text_duration(int64_t ms, char out[static 24]);
 
 /* 2026-03-01 12:30, local time; "-" for 0. */
 const char *text_time(int64_t t_ms, char out[static 24]);
+/* As people say it when it is near: 22:00 (today), Mon 20:00 (within six days); "never" for 0. */
+const char *text_soon(int64_t t_ms, int64_t now_ms, char out[static 24]);
 const char *text_time_seconds(int64_t t_ms, char out[static 24]); /* 2026-03-01T12:30:00 */
 
 /* 16384 MiB -> "16G", 1536 -> "1.5G", 512 -> "512M". */

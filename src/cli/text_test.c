@@ -42,6 +42,19 @@ static void a_point_in_time_is_local_and_may_be_unknown(void)
     CHECK_STR(text_time(0, out), "-");
 }
 
+static void what_is_near_is_said_by_its_day(void)
+{
+    char out[24];
+    int64_t now_ms = INT64_C(1772368200000), hour_ms = 3600000; /* a Sunday, 12:30 */
+    setenv("TZ", "UTC", 1);
+    tzset();
+    CHECK_STR(text_soon(now_ms + hour_ms, now_ms, out), "13:30");
+    CHECK_STR(text_soon(now_ms + 20 * hour_ms, now_ms, out), "Mon 08:30");
+    CHECK_STR(text_soon(now_ms - 20 * hour_ms, now_ms, out), "Sat 16:30");
+    CHECK_STR(text_soon(now_ms + 24 * 9 * hour_ms, now_ms, out), "2026-03-10 12:30");
+    CHECK_STR(text_soon(0, now_ms, out), "never");
+}
+
 static void width_counts_columns_not_bytes(void)
 {
     CHECK_INT(text_width(str_of("abc")), 3);
@@ -88,6 +101,7 @@ static void a_bar_is_as_wide_as_asked(void)
 }
 
 static const struct test tests[] = {
+    { "what is near is said by its day", what_is_near_is_said_by_its_day },
     { "times have two units at most", times_have_two_units_at_most },
     { "amounts are short", amounts_are_short },
     { "a point in time is local and may be unknown", a_point_in_time_is_local_and_may_be_unknown },

@@ -53,6 +53,7 @@ struct entry {
     uint32_t bad;         /* the first task that ended badly, or NONE */
     bool failed_start;
     bool taken;           /* it is being frozen because its room is for another */
+    bool given_back;      /* so because its machine's window ends */
     uint32_t start_tries; /* starts of this run that failed */
     struct job_ref grace_of, again_of;
     struct loop_watch *again; /* until the next start */

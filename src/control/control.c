@@ -66,9 +66,10 @@ struct control *control_new(const struct control_config *config, struct err *e)
     turn_init(c);
     keep_init(c);
     if (accounts_load(&c->accounts, config->store, e) < 0 || recover(c, e) < 0 ||
-        set_policy(c, e) < 0 || set_tenants(c, e) < 0)
+        set_policy(c, e) < 0 || set_tenants(c, e) < 0 || pools_load(c, e) < 0)
         return NULL;
     c->config.tenant = NULL; /* borrowed for this call */
+    c->config.pool = NULL;
     turn_close_soon(c, false);
     return TAKE(c);
 }
@@ -81,6 +82,7 @@ struct control *control_free(struct control *c)
     loop_unwatch(c->clock_turn);
     loop_unwatch(c->begin_turn);
     keep_free(c);
+    pools_free(c);
     turn_free(c->open);
     if (c->written)
         c->written->c = NULL; /* the store has it still */
@@ -218,6 +220,7 @@ static void node_event(struct control *c, const struct engine_event *ev)
         if (turn_apply(c, &up, &e) < 0)
             log_event(c->config.log, LOG_ERROR_, "node.refused", "why=%s", e.msg);
     }
+    pools_move(c);
     turn_close_soon(c, true);
 }
 

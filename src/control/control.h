@@ -10,6 +10,7 @@
 #ifndef NS_CONTROL_CONTROL_H
 #define NS_CONTROL_CONTROL_H
 
+#include "control/pool.h"
 #include "core/core.h"
 #include "engine/engine.h"
 #include "store/store.h"
@@ -24,6 +25,13 @@ struct control_keep {
     uint64_t logs_bytes;      /* of all logs together */
 };
 
+/* A pool of the settings file, checked: see pool.h. */
+struct control_pool_def {
+    struct str name, window; /* window: with its rule; empty: always open */
+    const char *const *node;
+    size_t nodes;
+};
+
 struct control_config {
     struct loop *loop;
     struct store *store;
@@ -32,6 +40,8 @@ struct control_config {
     struct policy policy;
     const struct event_tenant *tenant; /* parents before children */
     size_t tenants;
+    const struct control_pool_def *pool;
+    size_t pools;
     const char *homes; /* folder of the homes of accounts of ours */
     uint32_t uid_base; /* accounts of ours get uids from here on */
     uint32_t uid_min;  /* below it a machine's account is not used for jobs */
@@ -102,7 +112,40 @@ int control_signal(struct control *c, uint64_t job, int signo, struct err *e) MU
 int control_node_state(struct control *c, struct str node, enum node_state state,
                        struct control_done done, struct err *e) MUST_USE;
 
+/* ---- pools: machines that are lent at the same times ---- */
+
+/* Makes it, or changes what is said.  Those of the settings file are refused. */
+struct control_pool_change {
+    struct str name, by;
+    const struct str *window, *nodes; /* NULL: as it is; an empty window: always open */
+};
+int control_pool_put(struct control *c, const struct control_pool_change *ch,
+                     struct control_done done, struct err *e) MUST_USE;
+int control_pool_delete(struct control *c, struct str name, struct str by, struct control_done done,
+                        struct err *e) MUST_USE;
+
+/* Open or closed for a while, whatever its window says; regular: all such are dropped. */
+struct control_pool_except {
+    struct str name, by;
+    bool regular;
+    struct pool_except except;
+};
+int control_pool_except(struct control *c, const struct control_pool_except *x,
+                        struct control_done done, struct err *e) MUST_USE;
+
 /* ---- looking ---- */
+
+/* Valid until the next change. */
+struct control_pool {
+    const char *name;
+    bool of_settings;
+    bool always;                                      /* it has no window */
+    const struct calendar *window, *exceptions, *now; /* exceptions: in UTC; now: both */
+    const char *const *node;                          /* also machines that are not here yet */
+    size_t nodes;
+};
+bool control_pool_at(const struct control *c, size_t i, struct control_pool *out);
+bool control_pool_find(const struct control *c, struct str name, struct control_pool *out);
 
 struct core *control_core(struct control *c); /* to look at; only control changes it */
 const struct engine *control_engine(const struct control *c);

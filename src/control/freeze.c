@@ -4,7 +4,9 @@
 /* What a freeze and a thaw are taken to cost. */
 #define SAVE_LEAST_MS INT64_C(5000)
 #define SAVE_MOST_MS INT64_C(120000)
-#define REQUEUE_COST_MS 5000u /* its start; the work that it loses is counted by the core */
+/* Left to the keeper for ending a job whose machine is given back, and what such a job has at least. */
+#define KILL_SPARE_MS INT64_C(4000)
+#define KILL_LEAST_MS INT64_C(1000)
 
 bool freeze_possible(const struct control *c, enum freeze_mode mode)
 {
@@ -23,14 +25,13 @@ bool freeze_possible(const struct control *c, enum freeze_mode mode)
  * that the job asked for to save itself stands for both. */
 void freeze_terms(const struct control *c, const struct spec *s, struct event_submit *out)
 {
+    int64_t cost_ms = MAX(s->grace_ms / 2, SAVE_LEAST_MS);
     out->limit_ms = s->max_time_ms;
-    if (s->freeze == FREEZE_REQUEUE) {
-        out->thaw_cost_ms = REQUEUE_COST_MS;
-        out->restarts = true;
-    } else if (s->freeze == FREEZE_SIGNAL && freeze_possible(c, s->freeze)) {
-        int64_t cost_ms = MAX(s->grace_ms / 2, SAVE_LEAST_MS);
-        out->thaw_cost_ms = (uint32_t)MIN(cost_ms, SAVE_MOST_MS);
-    }
+    if ((s->freeze != FREEZE_REQUEUE && s->freeze != FREEZE_SIGNAL) ||
+        !freeze_possible(c, s->freeze))
+        return;
+    out->thaw_cost_ms = (uint32_t)MIN(cost_ms, SAVE_MOST_MS);
+    out->restarts = s->freeze == FREEZE_REQUEUE; /* the work that it loses is counted by the core */
 }
 
 /* It did not save itself in time. */
@@ -56,12 +57,12 @@ void job_freeze_begin(struct control *c, struct entry *en)
         loop_unwatch(en->grace);
         en->grace_of = (struct job_ref){ c, en->id };
         en->grace = loop_timer(c->config.loop, on_grace_over, &en->grace_of);
-        loop_timer_set(en->grace, (uint64_t)en->grace_ms, 0);
+        loop_timer_set(en->grace, (uint64_t)job_grace_ms(c, en), 0);
         break;
     case FREEZE_REQUEUE:
         a.kind = ACT_TASKS_STOP;
         a.why = END_STOPPED;
-        a.grace_ms = en->grace_ms;
+        a.grace_ms = job_grace_ms(c, en);
         break;
     case FREEZE_NONE:
     case FREEZE_MODE_COUNT: return;
@@ -69,14 +70,51 @@ void job_freeze_begin(struct control *c, struct entry *en)
     turn_act(c, a);
 }
 
+static const char *const taken_texts[2][2] = {
+    /* another's turn; its machine is given back */
+    { "taken back: it is another job's turn; it goes on by itself",
+      "taken back: its machine is given back; it goes on by itself" },
+    { "taken back: it is another job's turn; it starts again by itself",
+      "taken back: its machine is given back; it starts again by itself" },
+};
+
 static struct str taken_text(const struct entry *en)
 {
-    return en->freeze == FREEZE_REQUEUE
-             ? STR("taken back: it is another job's turn; it starts again by itself")
-             : STR("taken back: it is another job's turn; it goes on by itself");
+    return str_of(taken_texts[en->freeze == FREEZE_REQUEUE][en->given_back]);
 }
 
-void job_taken(struct control *c, uint64_t job)
+bool freeze_gives_back(struct str message)
+{
+    return str_is(message, taken_texts[0][1]) || str_is(message, taken_texts[1][1]);
+}
+
+/* ---- a machine that is given back ---- */
+
+/* When the first of its machines closes; INT64_MAX: none will, or one is closed and it overstays. */
+static int64_t closes_ms(const struct control *c, const struct entry *en)
+{
+    struct job_view v = { 0 };
+    struct node_view n;
+    int64_t ms = INT64_MAX;
+    core_job(c->core, (job_id){ en->id }, &v);
+    for (uint32_t i = 0; i < v.n; i++)
+        if (core_node(c->core, (node_id){ v.slots[i].node }, &n) && n.open)
+            ms = MIN(ms, n.closes_ms);
+    return ms;
+}
+
+/* The core leaves time for what its grace costs on average; nobody stays longer than the machine. */
+int64_t job_grace_ms(const struct control *c, const struct entry *en)
+{
+    int64_t close_ms = en->given_back ? closes_ms(c, en) : INT64_MAX;
+    if (close_ms == INT64_MAX)
+        return en->grace_ms;
+    int64_t left_ms = close_ms - control_now_ms(c) - KILL_SPARE_MS;
+    left_ms = MAX(left_ms, KILL_LEAST_MS);
+    return MIN(en->grace_ms, left_ms);
+}
+
+void job_taken(struct control *c, uint64_t job, bool given_back)
 {
     struct entry *en = book_find(&c->book, job);
     struct err e;
@@ -93,6 +131,7 @@ void job_taken(struct control *c, uint64_t job)
         return;
     }
     en->taken = true;
+    en->given_back = given_back;
     book_set_text(&en->now.message, taken_text(en));
     turn_save(c, en);
     job_freeze_begin(c, en);

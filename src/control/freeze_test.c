@@ -332,7 +332,7 @@ static void what_a_freeze_costs_is_noted_at_the_submit(void)
         { MODE("signal", "60s"), ",\"thaw_cost_ms\":30000" },
         { MODE("signal", "1s"), ",\"thaw_cost_ms\":5000" },
         { MODE("signal", "2h"), ",\"thaw_cost_ms\":120000" },
-        { MODE("requeue", "2h"), ",\"thaw_cost_ms\":5000,\"restarts\":true" },
+        { MODE("requeue", "2h"), ",\"thaw_cost_ms\":120000,\"restarts\":true" },
         { MODE("pause", "60s"), "" },
         { MODE("none", "60s"), "" },
         { JOB(",\"max_time\":\"90s\"", ""), ",\"limit_ms\":90000" },

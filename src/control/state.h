@@ -7,6 +7,7 @@
 #include "control/book.h"
 #include "control/control.h"
 #include "store/kept.h"
+#include "store/pools.h"
 
 /* What the engine is to be told once the turn is on the disk. */
 enum act_kind {
@@ -87,6 +88,22 @@ struct watcher {
     void *ctx;
 };
 
+struct lent {
+    char *name;
+    bool of_settings;
+    bool always;                             /* it has no window */
+    struct calendar window, exceptions, now; /* exceptions: alone, in UTC; now: both */
+    char **node;
+    size_t nodes;
+};
+
+struct pools {
+    struct lent **at; /* the settings file's first */
+    size_t n, cap;
+    struct names node_names;
+    uint32_t *pool_of; /* by number in node_names */
+};
+
 struct control {
     struct control_config config;
     struct core *core;
@@ -109,6 +126,7 @@ struct control {
     struct entry **ended; /* since the last turn closed */
     size_t ends, end_cap;
     struct keeping keeping;
+    struct pools pools;
     struct arena arena; /* of one pass */
     char *homes;
 };
@@ -145,13 +163,23 @@ int job_need_spec(struct control *c, struct entry *en, struct err *e) MUST_USE;
 bool freeze_possible(const struct control *c, enum freeze_mode mode);
 void freeze_terms(const struct control *c, const struct spec *s, struct event_submit *out);
 void job_freeze_begin(struct control *c, struct entry *en); /* by the way its spec allows */
-void job_taken(struct control *c, uint64_t job); /* a pass took it: the core has it so already */
+/* A pass took it, for another or because its machine is given back: the core has it so already. */
+void job_taken(struct control *c, uint64_t job, bool given_back);
+bool freeze_gives_back(
+    struct str message); /* of a job that was taken back: for its machine's owner? */
+int64_t job_grace_ms(const struct control *c,
+                     const struct entry *en); /* for saving itself, or ending */
 void job_tell_taken(struct entry *en, enum job_event what, const struct task *t);
 
 /* again.c */
 void job_start_again(struct control *c, struct entry *en); /* those that nobody knows */
 /* After a failure of the machine's own, e.g. a full disk: true when it will be tried again. */
 bool job_start_later(struct control *c, struct entry *en, const struct engine_event *failed);
+
+/* pools.c */
+int pools_load(struct control *c, struct err *e) MUST_USE;
+void pools_free(struct control *c);
+void pools_move(struct control *c); /* machines into the pools that they are in now */
 
 /* segment.c */
 void segment_review(struct control *c);

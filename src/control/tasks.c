@@ -70,7 +70,7 @@ bool job_move(struct control *c, struct entry *en, enum job_event what)
     }
     en->now.state = to;
     en->now.state_ms = ev.t_ms;
-    en->taken = false; /* no move leads into being taken: see job_taken */
+    en->taken = en->given_back = false; /* no move leads into being taken: see job_taken */
     if (job_state_holds(from) && !job_state_holds(to))
         job_release_run(c, en);
     if (to == JOB_QUEUED || to == JOB_FROZEN)
@@ -167,7 +167,7 @@ void job_placed(struct control *c, const struct action *a)
 void job_stop(struct control *c, struct entry *en, enum task_end why)
 {
     struct err e;
-    int64_t grace_ms = job_need_spec(c, en, &e) < 0 ? 10000 : en->grace_ms;
+    int64_t grace_ms = job_need_spec(c, en, &e) < 0 ? 10000 : job_grace_ms(c, en);
     turn_act(c, (struct act){ .kind = ACT_TASKS_STOP,
                               .job = en->id,
                               .run = en->now.run,

@@ -185,8 +185,7 @@ static void try_window(struct adviser *a, const struct request *r)
         if (cl->pool[i].always || !cl->pool[i].open)
             continue;
         fits.stay = window_stay_in(cl->pool[i].left_ms);
-        int64_t most_ms =
-            window_stay_ms(fits.stay) - MAX(WINDOW_BACK_MS, (int64_t)a->j->thaw_cost_ms);
+        int64_t most_ms = window_leave_ms(a->c, a->j, window_stay_ms(fits.stay));
         if (fits.stay && most_ms >= MINUTE &&
             advise(a, ADVICE_LIMIT, &fits, "set a time limit of %lld minutes or less",
                    (long long)(most_ms / MINUTE))) {

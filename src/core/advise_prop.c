@@ -35,9 +35,27 @@ static struct str model_names(const struct core *c, uint64_t bits, struct arena 
     return str_of(text);
 }
 
-/* On a copy of the world: the job is put aside, asked for again as advised, and starts. */
-static bool advice_helps(const struct core *c, uint64_t id, const struct advice *ad, int64_t now_ms)
+/* Those that wait for this job would come when it is cancelled, and take its room. */
+static void hold_followers(struct core *copy, const struct world *w, uint64_t id)
 {
+    for (size_t i = 0; i < w->lives; i++) {
+        struct after a[AFTER_MAX];
+        struct event hold = { .t_ms = w->now_ms, .kind = EVENT_JOB };
+        struct err e;
+        uint32_t n = core_job_after(copy, (job_id){ w->live[i] }, a);
+        hold.job = (struct event_job){ { w->live[i] }, JOB_EV_HOLD };
+        for (uint32_t k = 0; k < n; k++)
+            if (id >= a[k].first.v && id < a[k].first.v + a[k].n &&
+                core_apply(copy, &hold, &e) == 0)
+                break;
+    }
+}
+
+/* On a copy of the world: the job is cancelled, asked for again as advised, and starts. */
+static bool advice_helps(const struct core *c, const struct world *w, uint64_t id,
+                         const struct advice *ad)
+{
+    int64_t now_ms = w->now_ms;
     AUTO(core_free_p) struct core *copy = core_new();
     AUTO(arena_free) struct arena a = { 0 };
     struct event ev = { .t_ms = now_ms, .kind = EVENT_JOB };
@@ -63,8 +81,8 @@ static bool advice_helps(const struct core *c, uint64_t id, const struct advice 
                                .restarts = j->restarts,
                                .reservation = str_of(in ? in->name : "") };
     again.submit.request.models = 0;
-    /* Held where it can be: its end might let in jobs that start after it. */
-    ev.job = (struct event_job){ { id }, j->state == JOB_QUEUED ? JOB_EV_HOLD : JOB_EV_CANCEL };
+    hold_followers(copy, w, id);
+    ev.job = (struct event_job){ { id }, JOB_EV_CANCEL };
     if (core_apply(copy, &ev, &e) < 0 || core_apply(copy, &again, &e) < 0)
         return false;
     core_pass(copy, now_ms, &a, &p);
@@ -96,7 +114,7 @@ static void whoever_follows_advice_starts(void)
             struct advice ad[ADVICE_MAX];
             uint32_t n = core_advise(c, (job_id){ w.live[i] }, ad);
             for (uint32_t k = 0; k < n; k++) {
-                CHECK_AT(seed, advice_helps(c, w.live[i], &ad[k], w.now_ms));
+                CHECK_AT(seed, advice_helps(c, &w, w.live[i], &ad[k]));
                 given[ad[k].kind]++;
                 all++;
             }

@@ -341,7 +341,7 @@ static void count_node(struct cluster *c, const struct node *n, bool add)
     }
 }
 
-/* The kind that is built and lent like this one, found or made. */
+/* The kind with these figures, made when it is not there yet. */
 static uint32_t kind_like(struct cluster *c, const struct kind *want)
 {
     for (uint32_t i = 0; i < c->kinds; i++) {
@@ -352,8 +352,10 @@ static uint32_t kind_like(struct cluster *c, const struct kind *want)
             memcmp(k->link, want->link, sizeof want->link) == 0)
             return i;
     }
+    struct kind made = *want;
+    made.left_ms = made.pool != NONE ? c->pool[made.pool].left_ms : INT64_MAX;
     vec_grow(c->kind, c->kinds, c->kind_cap);
-    c->kind[c->kinds] = *want;
+    c->kind[c->kinds] = made;
     c->version++;
     return c->kinds++;
 }
@@ -363,7 +365,6 @@ static uint32_t kind_of(struct cluster *c, const struct event_node *n, uint32_t 
 {
     struct kind want = { .model = model,
                          .pool = pool,
-                         .left_ms = pool != NONE ? c->pool[pool].left_ms : INT64_MAX,
                          .free_ms = INT64_MAX,
                          .gpu_mem_mib = n->gpu_mem_mib,
                          .cpu_milli = n->cpu_milli,
@@ -437,15 +438,80 @@ uint32_t cluster_pool(struct cluster *c, struct str name)
     return i;
 }
 
+/* In order of nodes, whatever led here. */
+static void pool_enter(struct cluster *c, uint32_t pool, uint32_t node)
+{
+    struct pool *p = &c->pool[pool];
+    uint32_t at = p->n;
+    vec_grow(p->node, p->n, p->cap);
+    for (; at > 0 && p->node[at - 1] > node; at--)
+        p->node[at] = p->node[at - 1];
+    p->node[at] = node;
+    p->n++;
+}
+
+static void pool_leave(struct cluster *c, uint32_t pool, uint32_t node)
+{
+    struct pool *p = &c->pool[pool];
+    uint32_t at = 0;
+    while (p->node[at] != node)
+        at++;
+    for (p->n--; at < p->n; at++)
+        p->node[at] = p->node[at + 1];
+}
+
 static uint32_t pool_of(struct cluster *c, struct str name, uint32_t node)
 {
     if (name.n == 0)
         return NONE;
     uint32_t i = names_find(&c->pool_names, name);
-    struct pool *p = &c->pool[i];
-    vec_grow(p->node, p->n, p->cap);
-    p->node[p->n++] = node;
+    pool_enter(c, i, node);
     return i;
+}
+
+/* The node is of the kind that is the same but for pool and reservation. */
+static void change_kind(struct cluster *c, uint32_t node, uint32_t pool, uint16_t reserved,
+                        int64_t free_ms)
+{
+    struct node *n = &c->node[node];
+    const struct kind *was = &c->kind[n->kind];
+    struct kind want = { .model = was->model,
+                         .pool = pool,
+                         .reserved = reserved,
+                         .free_ms = free_ms,
+                         .gpu_mem_mib = was->gpu_mem_mib,
+                         .cpu_milli = was->cpu_milli,
+                         .mem_mib = was->mem_mib,
+                         .gpus = was->gpus,
+                         .links = was->links };
+    memcpy(want.link, was->link, sizeof want.link);
+    node_leave_cell(c, node);
+    count_node(c, n, false);
+    c->kind[n->kind].nodes--;
+    n->kind = kind_like(c, &want);
+    c->kind[n->kind].nodes++;
+    c->kind[n->kind].free_ms = free_ms;
+    c->version++; /* what a kind has machines of may have changed */
+    count_node(c, n, true);
+    node_enter_cell(c, node);
+    node_mark_freed(c, node);
+}
+
+void cluster_move(struct cluster *c, uint32_t node, uint32_t pool)
+{
+    const struct kind *was = &c->kind[c->node[node].kind];
+    if (was->pool == pool)
+        return;
+    if (was->pool != NONE)
+        pool_leave(c, was->pool, node);
+    if (pool != NONE)
+        pool_enter(c, pool, node);
+    change_kind(c, node, pool, was->reserved, was->free_ms);
+}
+
+void cluster_reserve(struct cluster *c, uint32_t node, uint16_t reserved, int64_t free_ms)
+{
+    change_kind(c, node, c->kind[c->node[node].kind].pool, reserved, free_ms);
 }
 
 int cluster_add_node(struct cluster *c, const struct event_node *n, struct err *e)
@@ -544,30 +610,6 @@ void cluster_wake_pool(struct cluster *c, uint32_t pool)
 {
     for (uint32_t i = 0; i < c->pool[pool].n; i++)
         node_mark_freed(c, c->pool[pool].node[i]);
-}
-
-void cluster_reserve(struct cluster *c, uint32_t node, uint16_t reserved, int64_t free_ms)
-{
-    struct node *n = &c->node[node];
-    struct kind want = { .model = c->kind[n->kind].model,
-                         .pool = c->kind[n->kind].pool,
-                         .left_ms = c->kind[n->kind].left_ms,
-                         .reserved = reserved,
-                         .free_ms = free_ms,
-                         .gpu_mem_mib = c->kind[n->kind].gpu_mem_mib,
-                         .cpu_milli = c->kind[n->kind].cpu_milli,
-                         .mem_mib = c->kind[n->kind].mem_mib,
-                         .gpus = c->kind[n->kind].gpus,
-                         .links = c->kind[n->kind].links };
-    memcpy(want.link, c->kind[n->kind].link, sizeof want.link);
-    node_leave_cell(c, node);
-    c->kind[n->kind].nodes--;
-    n->kind = kind_like(c, &want);
-    c->kind[n->kind].nodes++;
-    c->kind[n->kind].left_ms = want.left_ms;
-    c->kind[n->kind].free_ms = free_ms;
-    node_enter_cell(c, node);
-    node_mark_freed(c, node);
 }
 
 void cluster_set_reserved(struct cluster *c, uint16_t reserved, int64_t free_ms)
@@ -677,72 +719,6 @@ int cluster_parse_models(const struct cluster *c, struct str list, uint64_t *out
 
 /* ---- taking and giving back ---- */
 
-/* Is the slot what a replica takes on this kind of node?  A journal may say anything. */
-static bool slot_suits(const struct kind *k, const struct request *r, const struct slot *s)
-{
-    bool shares = request_shares_gpu(r);
-    uint32_t links = 0;
-    if (!kind_allows(k, r) || s->gpu_mask >> k->gpus)
-        return false;
-    for (uint32_t left = s->gpu_mask; left; left &= left - 1)
-        links |= 1u << k->link[__builtin_ctz(left)];
-    if (r->linked && links & (links - 1))
-        return false;
-    return __builtin_popcount(s->gpu_mask) == (shares ? 1 : r->gpus) &&
-           s->milli == (shares    ? kind_share_milli(k, r)
-                        : r->gpus ? GPU_MILLI
-                                  : 0);
-}
-
-/* Takes one slot out of the room if all of it is free there. */
-static bool take_slot(struct room *m, const struct request *r, const struct slot *s)
-{
-    if (m->cpu_milli < r->cpu_milli || m->mem_mib < r->mem_mib)
-        return false;
-    for (uint32_t left = s->gpu_mask; left; left &= left - 1)
-        if (m->gpu[__builtin_ctz(left)] < s->milli)
-            return false;
-    room_take(m, r, s->gpu_mask, s->milli);
-    return true;
-}
-
-bool cluster_suits(const struct cluster *c, const struct request *r, const struct slot *s,
-                   uint32_t n)
-{
-    bool suits = n == r->replicas;
-    for (uint32_t i = 0; i < n && suits; i++)
-        suits = s[i].node < c->nodes && (i == 0 || s[i].node >= s[i - 1].node) &&
-                slot_suits(&c->kind[c->node[s[i].node].kind], r, &s[i]);
-    return suits;
-}
-
-static bool has_room(const struct cluster *c, const struct request *r, const struct slot *s,
-                     uint32_t n, bool offered)
-{
-    struct room m = { 0 };
-    for (uint32_t i = 0; i < n; i++) {
-        if (s[i].node >= c->nodes || (i && s[i].node < s[i - 1].node))
-            return false; /* slots of one node stand together, in order of nodes */
-        if (i == 0 || s[i].node != s[i - 1].node)
-            m = offered ? c->node[s[i].node].offer : c->node[s[i].node].room;
-        if (!slot_suits(&c->kind[c->node[s[i].node].kind], r, &s[i]) || !take_slot(&m, r, &s[i]))
-            return false;
-    }
-    return true;
-}
-
-bool cluster_has_room(const struct cluster *c, const struct request *r, const struct slot *s,
-                      uint32_t n)
-{
-    return has_room(c, r, s, n, false);
-}
-
-bool cluster_offers(const struct cluster *c, const struct request *r, const struct slot *s,
-                    uint32_t n)
-{
-    return has_room(c, r, s, n, true);
-}
-
 static void change(struct cluster *c, const struct request *r, const struct slot *s, uint32_t n,
                    bool take)
 {
@@ -772,16 +748,4 @@ void cluster_take(struct cluster *c, const struct request *r, const struct slot 
 void cluster_give(struct cluster *c, const struct request *r, const struct slot *s, uint32_t n)
 {
     change(c, r, s, n, false);
-}
-
-int64_t cluster_cost_milli(const struct cluster *c, const struct request *r, const struct slot *s,
-                           uint32_t n, int64_t cpu_cost_milli)
-{
-    int64_t gpu_cost = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        uint64_t held = (uint64_t)__builtin_popcount(s[i].gpu_mask) * s[i].milli;
-        uint32_t model = c->kind[c->node[s[i].node].kind].model;
-        gpu_cost += (int64_t)(held * c->model_cost_milli[model] / 1000);
-    }
-    return gpu_cost + (int64_t)n * r->cpu_milli * cpu_cost_milli / 1000;
 }

@@ -59,7 +59,7 @@ struct kind {
     int64_t free_ms;   /* until that begins; INT64_MAX: never, < 0: it has begun */
     uint8_t gpus, links; /* link groups; GPUs of a group need not be neighbours */
     uint8_t link[GPUS_PER_NODE_MAX];
-    uint32_t nodes;           /* of this kind, in whatever state */
+    uint32_t nodes;           /* of this kind, in whatever state; 0: they moved to another pool */
     uint64_t whole, gpu_free; /* wholly free GPUs, and free parts, on those offered */
     uint32_t rows_used;       /* bit set of the rows that have cells */
     struct row row[ROWS];
@@ -148,6 +148,7 @@ int cluster_set_model(struct cluster *c, const struct event_model *m, struct err
 void cluster_set_state(struct cluster *c, uint32_t node, enum node_state state);
 /* A pool, made when it is not there; pools are made open. */
 uint32_t cluster_pool(struct cluster *c, struct str name);
+void cluster_move(struct cluster *c, uint32_t node, uint32_t pool); /* NONE: out of its pool */
 /* So much is left of the pool's window; nodes are offered from then on, or no longer. */
 void cluster_set_left(struct cluster *c, uint32_t pool, int64_t left_ms);
 void cluster_wake_pool(struct cluster *c,
@@ -179,7 +180,7 @@ uint32_t kind_share_milli(const struct kind *k, const struct request *r);
  * Where it will run is not known when limits are checked, and must not make it pass them. */
 uint32_t cluster_most_share_milli(const struct cluster *c, const struct request *r);
 
-/* Could a replica run on an idle node of this kind? */
+/* Could a replica run on an idle node of this kind?  Not if all of them have moved away. */
 bool kind_allows(const struct kind *k, const struct request *r);
 
 /* Could one start there now: is enough left of the window? */

@@ -385,15 +385,22 @@ static int apply_user(struct core *c, const struct event_user *u, int64_t now_ms
     return 0;
 }
 
+static int check_pool(const struct core *c, struct str name, struct err *e)
+{
+    if (name.n == 0 || name.n > NAME_MAX_BYTES)
+        return err_set(e, ERR_INVALID, "pool: a name of 1 to %d bytes is needed", NAME_MAX_BYTES);
+    if (c->cluster.pool_names.n >= POOLS_MAX &&
+        names_find(&c->cluster.pool_names, name) == NAME_NONE)
+        return err_set(e, ERR_TOO_LARGE, "more than %u pools", POOLS_MAX);
+    return 0;
+}
+
 static int apply_pool(struct core *c, const struct event *ev, struct err *e)
 {
     const struct event_pool *p = &ev->pool;
     struct calendar calendar = calendar_always();
-    if (p->name.n == 0 || p->name.n > NAME_MAX_BYTES)
-        return err_set(e, ERR_INVALID, "pool: a name of 1 to %d bytes is needed", NAME_MAX_BYTES);
-    if (c->cluster.pool_names.n >= POOLS_MAX &&
-        names_find(&c->cluster.pool_names, p->name) == NAME_NONE)
-        return err_set(e, ERR_TOO_LARGE, "more than %u pools", POOLS_MAX);
+    if (check_pool(c, p->name, e) < 0)
+        return -1;
     if (p->calendar.n && calendar_parse(p->calendar, NULL, NULL, &calendar, e) < 0)
         return err_wrap(e, "pool '%.*s'", STR_ARG(p->name));
     window_set(c, cluster_pool(&c->cluster, p->name), p->calendar.n ? &calendar : NULL, ev->t_ms);
@@ -408,6 +415,18 @@ static int apply_node_state(struct core *c, const struct event_node_state *n, st
     if (n->state >= NODE_STATE_COUNT)
         return err_set(e, ERR_INVALID, "node '%.*s': unknown state", STR_ARG(n->name));
     cluster_set_state(&c->cluster, node, n->state);
+    return 0;
+}
+
+/* A pool that nobody has spoken of, or that a snapshot left out, is always open. */
+static int apply_node_pool(struct core *c, const struct event_node_pool *n, struct err *e)
+{
+    uint32_t node = names_find(&c->cluster.node_names, n->name);
+    if (node == NAME_NONE)
+        return err_set(e, ERR_NOT_FOUND, "there is no node '%.*s'", STR_ARG(n->name));
+    if (n->pool.n && check_pool(c, n->pool, e) < 0)
+        return -1;
+    cluster_move(&c->cluster, node, n->pool.n ? cluster_pool(&c->cluster, n->pool) : NONE);
     return 0;
 }
 
@@ -534,6 +553,7 @@ int core_apply(struct core *c, const struct event *ev, struct err *e)
     case EVENT_RESERVE: rc = reservation_set(c, &ev->reserve, ev->t_ms, e); break;
     case EVENT_NODE: rc = cluster_add_node(&c->cluster, &ev->node, e); break;
     case EVENT_NODE_STATE: rc = apply_node_state(c, &ev->node_state, e); break;
+    case EVENT_NODE_POOL: rc = apply_node_pool(c, &ev->node_pool, e); break;
     case EVENT_SUBMIT: rc = apply_submit(c, ev, now_ms, e); break;
     case EVENT_JOB: rc = apply_job(c, &ev->job, now_ms, e); break;
     case EVENT_PLACE: rc = apply_place(c, &ev->place, now_ms, e); break;

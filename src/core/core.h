@@ -177,6 +177,20 @@ struct job_view {
 bool core_job(const struct core *c, job_id id,
               struct job_view *out); /* false when unknown or ended */
 
+/* How a job that holds machines leaves them when their windows end, as of the last pass. */
+enum leave_how {
+    LEAVE_NEVER,  /* none of its machines closes */
+    LEAVE_ENDS,   /* its limit ends it in time */
+    LEAVE_FROZEN, /* it is frozen, and goes on elsewhere or later */
+    LEAVE_ANEW,   /* the same, and begins from the start */
+    LEAVE_STAYS   /* it goes on to its end: it cannot be frozen */
+};
+struct leave {
+    enum leave_how how;
+    int64_t at_ms; /* of a stay: when its limit ends it; INT64_MAX: it has none */
+};
+bool core_leave(const struct core *c, job_id id, struct leave *out); /* false: it holds nothing */
+
 /* What it waits for still; returns how many were written. */
 uint32_t core_job_after(const struct core *c, job_id id, struct after out[AFTER_MAX]);
 

@@ -19,7 +19,8 @@
     X(POOL, "pool")     /* machines that are lent at the same times: made or changed */            \
     X(NODE, "node")     /* a node is enrolled */                                                   \
     X(NODE_STATE, "node_state")                                                                    \
-    X(RESERVE, "reserve") /* machines are one tenant's for a time; or no longer */                 \
+    X(RESERVE, "reserve")     /* machines are one tenant's for a time; or no longer */             \
+    X(NODE_POOL, "node_pool") /* a node moves into a pool, or out of one */                        \
     X(SUBMIT, "submit")                                                                            \
     X(JOB, "job")         /* one step in a job's life */                                           \
     X(PLACE, "place")     /* a decision: this job, these slots */                                  \
@@ -111,6 +112,10 @@ const char *node_state_name(enum node_state s);
 struct event_node_state {
     struct str name;
     enum node_state state;
+};
+
+struct event_node_pool {
+    struct str name, pool; /* pool empty: it is in none from then on */
 };
 
 /* What has to be over before a job starts: `n` jobs from `first` on, one, or an array's tasks.  With
@@ -222,6 +227,7 @@ struct event {
         struct event_node node;
         struct event_node_state node_state;
         struct event_reserve reserve;
+        struct event_node_pool node_pool;
         struct event_submit submit;
         struct event_job job;
         struct event_place place; /* also of a promise */

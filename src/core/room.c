@@ -28,7 +28,7 @@ uint32_t cluster_most_share_milli(const struct cluster *c, const struct request 
 
 bool kind_allows(const struct kind *k, const struct request *r)
 {
-    if (r->cpu_milli > k->cpu_milli || r->mem_mib > k->mem_mib)
+    if (k->nodes == 0 || r->cpu_milli > k->cpu_milli || r->mem_mib > k->mem_mib)
         return false;
     if (r->models && !(r->models >> k->model & 1))
         return false;

@@ -5,7 +5,8 @@
 /* Eight GPUs in two link groups: 0-3 and 4-7. */
 static struct kind server(void)
 {
-    struct kind k = { .gpus = 8,
+    struct kind k = { .nodes = 1,
+                      .gpus = 8,
                       .links = 2,
                       .gpu_mem_mib = 40000,
                       .cpu_milli = 64000,
@@ -35,8 +36,10 @@ static void a_share_by_memory_is_rounded_up(void)
 
 static void a_kind_allows_what_an_idle_node_could_run(void)
 {
-    struct kind k = server();
+    struct kind k = server(), gone = server();
     k.model = 5;
+    gone.nodes = 0; /* there were such machines once */
+    CHECK(!kind_allows(&gone, &(struct request){ .replicas = 1 }));
     struct request r = { .replicas = 1, .gpus = 8, .cpu_milli = 64000, .mem_mib = 256000 };
     CHECK(kind_allows(&k, &r));
     r.models = 1u << 5;

@@ -67,6 +67,8 @@ static void emit_pools(struct writer *w, int64_t t_ms)
     for (uint32_t i = 0; i < cl->pool_names.n; i++) {
         AUTO(buf_free) struct buf text = BUF(CALENDAR_TEXT_MAX);
         struct event ev = { .t_ms = t_ms, .kind = EVENT_POOL };
+        if (cl->pool[i].always && cl->pool[i].n == 0)
+            continue; /* nothing depends on it: it may have been removed */
         ev.pool.name = str_of(names_get(&cl->pool_names, i));
         if (!cl->pool[i].always)
             calendar_format(&cl->pool[i].calendar, &text);

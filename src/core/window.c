@@ -54,9 +54,11 @@ bool window_takes_in(const struct kind *k, const struct request *r, int64_t ms)
 
 /* ---- what a job needs ---- */
 
+/* What a freeze and a thaw cost is what they take in the middle; a freeze alone may take that long twice,
+ * and the machine has to be free even then. */
 static int64_t hand_back_ms(const struct core *c, const struct job *j)
 {
-    int64_t ms = MAX((int64_t)j->thaw_cost_ms, WINDOW_BACK_MS);
+    int64_t ms = MAX(2 * (int64_t)j->thaw_cost_ms + WINDOW_SPARE_MS, WINDOW_BACK_MS);
     return MIN(ms, c->policy.window_lead_ms);
 }
 
@@ -252,4 +254,38 @@ int64_t windows_wake_ms(const struct core *c)
             wake_ms = MIN(wake_ms, at.left_ms < 0 ? r->until_ms : closing_wake_ms(c, &at));
     }
     return wake_ms;
+}
+
+/* When the first window of its machines ends; now where one is closed, INT64_MAX: none ends. */
+static int64_t closes_ms(const struct core *c, const struct job *j)
+{
+    int64_t ms = INT64_MAX;
+    for (uint32_t i = 0; i < j->held->n; i++) {
+        const struct kind *k = &c->cluster.kind[c->cluster.node[j->held->slot[i].node].kind];
+        if (k->pool == NONE || k->left_ms == INT64_MAX)
+            continue;
+        ms = MIN(ms, k->left_ms < 0 ? c->wall_ms : c->cluster.pool[k->pool].change_ms);
+    }
+    return ms;
+}
+
+bool core_leave(const struct core *c, job_id id, struct leave *out)
+{
+    uint32_t job = queue_find(&c->queue, id.v);
+    const struct job *j = job == NONE ? NULL : &c->queue.job[job];
+    if (!j || !j->held)
+        return false;
+    int64_t end_ms = INT64_MAX, close_ms = closes_ms(c, j);
+    if (j->limit_ms)
+        end_ms = c->wall_ms + MAX(j->limit_ms - core_ran_ms(j, c->now_ms), INT64_C(0));
+    if (close_ms == INT64_MAX)
+        *out = (struct leave){ LEAVE_NEVER, INT64_MAX };
+    else if (end_ms <= window_leave_ms(c, j, close_ms))
+        *out = (struct leave){ LEAVE_ENDS, end_ms };
+    else if (j->thaw_cost_ms && (can_leave(j) || j->leaving))
+        *out = (struct leave){ j->restarts ? LEAVE_ANEW : LEAVE_FROZEN,
+                               MAX(window_leave_ms(c, j, close_ms), c->wall_ms) };
+    else
+        *out = (struct leave){ end_ms <= close_ms ? LEAVE_ENDS : LEAVE_STAYS, end_ms };
+    return true;
 }

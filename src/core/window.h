@@ -21,6 +21,7 @@ int64_t window_stay_ms(uint8_t stay); /* time that has to be left; INT64_MAX: al
 uint8_t window_stay_of(int64_t ms);   /* the class that needs this or a little more */
 uint8_t window_stay_in(int64_t ms);   /* the class that needs this or a little less; 0: none does */
 #define WINDOW_BACK_MS (30 * INT64_C(1000)) /* the least that is left for a freeze or a stop */
+#define WINDOW_SPARE_MS (5 * INT64_C(1000)) /* for ending what does not save itself in time */
 
 /* Could one start there at some time, as far as windows go? */
 bool window_ever_takes(const struct cluster *c, const struct kind *k, const struct request *r);

@@ -89,8 +89,8 @@ static const struct key {
 #undef AT
 };
 
-static const char *const sections[] = { "tenants", "profiles", "admins", "policy",
-                                        "default_tenant" };
+static const char *const sections[] = { "tenants", "profiles", "admins",
+                                        "policy",  "pools",    "default_tenant" };
 
 struct given {
     const char *text[ARRAY_LEN(keys)];

@@ -2,7 +2,7 @@
  *
  * A key is set by a flag (--log-level), by the environment (NIGHTSHIFT_LOG_LEVEL), in the file
  * (log_level:) or by its default, in this order.  The file also has sections: tenants, profiles,
- * admins and policy (site.h).  What is not known or out of range is refused by name, with its line.
+ * admins, policy and pools (site.h).  What is not known or out of range is refused by name, with its line.
  */
 #ifndef NS_DAEMON_CONFIG_H
 #define NS_DAEMON_CONFIG_H

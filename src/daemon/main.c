@@ -192,6 +192,8 @@ static int open_control(struct daemon *d, struct err *e)
                                  .policy = d->site.policy,
                                  .tenant = d->site.tenant,
                                  .tenants = d->site.tenants,
+                                 .pool = d->site.pool,
+                                 .pools = d->site.pools,
                                  .uid_base = (uint32_t)c->uid_base,
                                  .uid_min = (uint32_t)c->uid_min,
                                  .single_user = single,
@@ -403,12 +405,14 @@ static int print_config(const struct config *c, struct err *e)
 
 static int start(struct daemon *d, struct err *e)
 {
-    d->clock = clock_wall();
+    const char *shift = getenv("NIGHTSHIFT_TEST_CLOCK"); /* a file: see tests/README.md */
+    d->clock = shift ? clock_shifted(shift) : clock_wall();
     open_log(d);
     d->loop = loop_new();
     d->auth = auth_new();
-    if (site_read(&d->config, d->auth, &d->site, e) < 0 || make_folders(d, e) < 0 ||
-        open_control(d, e) < 0 || open_engine(d, e) < 0 || open_http(d, e) < 0)
+    if (site_read(&d->config, d->auth, clock_now_ms(&d->clock), &d->site, e) < 0 ||
+        make_folders(d, e) < 0 || open_control(d, e) < 0 || open_engine(d, e) < 0 ||
+        open_http(d, e) < 0)
         return -1;
     if (!loop_signal(d->loop, SIGTERM, on_stop, d, e) ||
         !loop_signal(d->loop, SIGINT, on_stop, d, e))

@@ -2,6 +2,7 @@
 
 #include "base/parse.h"
 #include "daemon/numbers.h"
+#include "daemon/pools.h"
 
 #define TENANTS_MAX 10000
 
@@ -187,7 +188,13 @@ static int read_admins(struct config *c, struct auth *auth, struct err *e)
     return 0;
 }
 
-int site_read(struct config *c, struct auth *auth, struct site *out, struct err *e)
+static int read_pools(struct config *c, int64_t now_ms, struct site *s, struct err *e)
+{
+    return pools_read(c->file ? json_find(c->file, "pools") : NULL, now_ms, &c->arena, &s->pool,
+                      &s->pools, e);
+}
+
+int site_read(struct config *c, struct auth *auth, int64_t now_ms, struct site *out, struct err *e)
 {
     struct site s = { .default_tenant = STR("default") };
     if (c->file &&
@@ -195,7 +202,8 @@ int site_read(struct config *c, struct auth *auth, struct site *out, struct err 
         return err_wrap(e, "%s", c->file_path);
     s.default_tenant = keep(c, s.default_tenant);
     if (site_read_policy(c, &s.policy, e) < 0 || read_tenants(c, auth, &s, e) < 0 ||
-        read_profiles(c, &s, e) < 0 || read_admins(c, auth, e) < 0)
+        read_profiles(c, &s, e) < 0 || read_admins(c, auth, e) < 0 ||
+        read_pools(c, now_ms, &s, e) < 0)
         return err_wrap(e, "%s", c->file_path ? c->file_path : "settings");
     auth_set_default_tenant(auth, s.default_tenant);
     *out = s;

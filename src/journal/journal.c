@@ -103,6 +103,9 @@ static const struct field {
     { EVENT_NODE, "links", F_LINKS, AT(node.link), false, NULL,
       "link group of each GPU; absent: one group" },
 
+    { EVENT_NODE_POOL, "name", F_STR, AT(node_pool.name), true, NULL, "" },
+    { EVENT_NODE_POOL, "pool", F_STR, AT(node_pool.pool), false, NULL, "absent: out of its pool" },
+
     { EVENT_NODE_STATE, "name", F_STR, AT(node_state.name), true, NULL, "" },
     { EVENT_NODE_STATE, "state", F_ENUM, AT(node_state.state), true, names_node_state, "" },
 

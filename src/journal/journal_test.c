@@ -34,6 +34,9 @@ static struct event of(enum event_kind kind)
         ev.node = (struct event_node){ STR("srv1"), STR("A100"), STR("sw"), STR("desks"),  4,
                                        40960,       64000,       262144,    { 0, 0, 1, 1 } };
         break;
+    case EVENT_NODE_POOL:
+        ev.node_pool = (struct event_node_pool){ STR("srv1"), STR("desks") };
+        break;
     case EVENT_NODE_STATE:
         ev.node_state = (struct event_node_state){ STR("srv1"), NODE_DRAIN };
         break;
@@ -134,6 +137,7 @@ static const char *const lines[] = {
     [EVENT_TIMES] = T "\"times\",\"class\":3,\"p50_milli\":800,\"p90_milli\":4200}\n",
     [EVENT_RESERVE] = T "\"reserve\",\"name\":\"class\",\"tenant\":\"course\",\"from_ms\":5,"
                         "\"until_ms\":1700000000000,\"nodes\":\"srv1,srv2\"}\n",
+    [EVENT_NODE_POOL] = T "\"node_pool\",\"name\":\"srv1\",\"pool\":\"desks\"}\n",
     [EVENT_PASS] = T "\"pass\"}\n",
     [EVENT_PAST] = T "\"past\",\"tenant\":\"vision\",\"user\":\"ana\","
                      "\"cost_ms\":123456789012,\"job_milli\":4000}\n",

@@ -70,6 +70,10 @@ void event_keep(struct arena *a, struct event *ev)
         ev->pool.name = keep_str(a, ev->pool.name);
         ev->pool.calendar = keep_str(a, ev->pool.calendar);
         break;
+    case EVENT_NODE_POOL:
+        ev->node_pool.name = keep_str(a, ev->node_pool.name);
+        ev->node_pool.pool = keep_str(a, ev->node_pool.pool);
+        break;
     case EVENT_NODE_STATE: ev->node_state.name = keep_str(a, ev->node_state.name); break;
     case EVENT_PAST:
         ev->past.tenant = keep_str(a, ev->past.tenant);

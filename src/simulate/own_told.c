@@ -274,6 +274,7 @@ static int tell_step(struct own *o, const struct trace_step *s, uint32_t ghost, 
     case EVENT_TENANT:
     case EVENT_POOL:
     case EVENT_USER:
+    case EVENT_NODE_POOL:
     case EVENT_NODE_STATE:
     case EVENT_PASS:
     case EVENT_PAST:

@@ -235,6 +235,7 @@ static void forget_steps(struct trace *t, struct str node)
         struct trace_step *s = &t->step[i];
         bool event = s->kind == STEP_EVENT;
         if ((event && s->ev.kind == EVENT_NODE && str_eq(s->ev.node.name, node)) ||
+            (event && s->ev.kind == EVENT_NODE_POOL && str_eq(s->ev.node_pool.name, node)) ||
             ((s->kind == STEP_LOST || (event && s->ev.kind == EVENT_NODE_STATE)) &&
              str_eq(s->ev.node_state.name, node)))
             s->kind = STEP_NONE;
@@ -388,14 +389,6 @@ static int change_load(struct trace *t, struct str arg, struct err *e)
 
 /* ---- the table ---- */
 
-static int change_window(struct trace *t, struct str arg, struct err *e)
-{
-    (void)t;
-    (void)arg;
-    err_set(e, ERR_INVALID, "machines have no windows yet");
-    return err_hint(e, "without them, nodes-=NAME tells what a machine is worth in all");
-}
-
 static const struct change {
     const char *begin; /* what it begins with; the rest is its argument */
     const char *syntax, *help;
@@ -418,8 +411,8 @@ static const struct change {
       "no job were frozen for another", 0, change_no_preemption },
     { "set:", "set:NAME=VALUE", "another number of the policy", "$1 were $2", '=',
       policy_set_parse },
-    { "window:", "window:POOL=TEXT", "when machines may work (not yet)", "$1 worked $2", '=',
-      change_window },
+    { "window:", "window:POOL=TEXT", "when the machines of POOL are lent; empty: always",
+      "the machines of $1 were lent $2", '=', whatif_window },
     { "load=", "load=X", "X times as many jobs: some are repeated, or left out, at random",
       "there were $2 times as many jobs", '=', change_load },
 };
@@ -467,6 +460,8 @@ void whatif_words(const char *text, struct buf *out)
     second = arg; /* where nothing splits it: one machine; a value without a name */
     if (c->split && memchr(arg.p, c->split, arg.n))
         str_cut(arg, c->split, &first, &second);
+    if (second.n == 0)
+        second = STR("always"); /* of a window */
     for (const char *z = c->words; *z; z++)
         if (*z == '$')
             buf_add(out, *++z == '1' ? first : second);

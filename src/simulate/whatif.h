@@ -14,6 +14,9 @@ int policy_set_parse(struct trace *t, struct str text, struct err *e) MUST_USE;
 
 int whatif_apply(struct trace *t, const char *text, struct err *e) MUST_USE;
 
+/* POOL=TEXT of a calendar (docs/ops/windows.md); an empty text: always open. */
+int whatif_window(struct trace *t, struct str arg, struct err *e) MUST_USE;
+
 /* What follows "What if": "there were 2 more machines like rtx4090". */
 void whatif_words(const char *text, struct buf *out);
 

@@ -107,7 +107,9 @@ static void what_does_not_fit_says_what_does(void)
     refused("limit:guests=2", "names no resource", "limit:guests.gpus=2");
     refused("half-life=1s", "must lie between", "by default");
     refused("set:half_live_ms=1d", "no number", "half_life_ms");
-    refused("window:desks=18:00-08:00", "no windows yet", "");
+    refused("window:desks=Mon-Sun 18:00-08:00", "there is no pool 'desks'", "lab --lend");
+    refused("window:desks=18:00-08:00", "calendar, part 1", "");
+    refused("window:desks", "is not POOL=TEXT", "");
     refused("load=0", "no job would be left", "");
 }
 
@@ -122,6 +124,35 @@ static void a_copy_is_changed_alone(void)
     changed(&copy, "load=0.2");
     CHECK(t.nodes == nodes && t.jobs == jobs && tenant(&t, "vision")->weight_milli == weight);
     CHECK(!t.changed && copy.changed);
+}
+
+static struct report lent_figures(const char *change)
+{
+    AUTO(trace_free) struct trace t = { 0 };
+    struct replay_options o = { .policy = "nightshift", .freeze_cost_milli = 1000 };
+    struct report r = { 0 };
+    struct outcome jobs = { 0 };
+    struct err e;
+    CHECK(trace_make_lab(1, 3, true, &t, &e) == 0);
+    if (change)
+        changed(&t, change);
+    CHECK(replay_run(&t, &o, &r, &jobs, &e) == 0);
+    return r;
+}
+
+static void machines_are_lent_at_other_times(void)
+{
+    struct report as_is = lent_figures(NULL), always = lent_figures("window:desks="),
+                  less = lent_figures("window:desks=zone=UTC; Sat-Sun 00:00-24:00");
+    CHECK(always.avg_queue_s < as_is.avg_queue_s && less.avg_queue_s > as_is.avg_queue_s);
+    CHECK(as_is.outside_window_s == 0 && always.outside_window_s == 0 && less.harvest == 0);
+    AUTO(trace_free) struct trace t = { 0 };
+    struct err e = { 0 };
+    CHECK(trace_make_lab(1, 1, true, &t, &e) == 0);
+    changed(&t, "window:desks=zone=UTC; Sat-Sun 00:00-24:00");
+    CHECK_STR(t.window[0].calendar, "zone=UTC0; Sat-Sun 00:00-24:00");
+    CHECK(whatif_apply(&t, "window:desk=", &e) < 0);
+    CHECK_STR(e.hint, "there are: desks");
 }
 
 static void a_job_that_fits_no_more_is_unfinished(void)
@@ -145,6 +176,9 @@ static void a_change_has_words(void)
         { "load=1.2", "there were 1.2 times as many jobs" },
         { "no-preemption", "no job were frozen for another" },
         { "half-life=3d", "use counted half after 3d" },
+        { "window:desks=Sat-Sun 00:00-24:00",
+          "the machines of desks were lent Sat-Sun 00:00-24:00" },
+        { "window:desks=", "the machines of desks were lent always" },
     };
     for (size_t i = 0; i < ARRAY_LEN(words); i++) {
         AUTO(buf_free) struct buf b = BUF(1024);
@@ -161,6 +195,7 @@ static const struct test tests[] = {
     { "numbers of the policy are set once", numbers_of_the_policy_are_set_once },
     { "load repeats and leaves out", load_repeats_and_leaves_out },
     { "what does not fit says what does", what_does_not_fit_says_what_does },
+    { "machines are lent at other times", machines_are_lent_at_other_times },
     { "a copy is changed alone", a_copy_is_changed_alone },
     { "a job that fits no more is unfinished", a_job_that_fits_no_more_is_unfinished },
 };

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "store/kept.h"
+#include "store/pools.h"
 #include "store/read.h"
 
 #define FIRST_BYTES 512u
@@ -231,6 +232,22 @@ void store_delete_token(struct store_batch *b, const uint8_t hash[static 32])
 {
     op(b, OP_DELETE_TOKEN, 1);
     put_bytes(b, FIELD_BLOB, hash, 32);
+}
+
+void store_put_pool(struct store_batch *b, const struct store_pool *p)
+{
+    op(b, OP_PUT_POOL, 5);
+    put_text(b, p->name);
+    put_text(b, p->calendar);
+    put_text(b, p->nodes);
+    put_text(b, p->exceptions);
+    put_int(b, p->of_settings);
+}
+
+void store_delete_pool(struct store_batch *b, struct str name)
+{
+    op(b, OP_DELETE_POOL, 1);
+    put_text(b, name);
 }
 
 void store_put_answer(struct store_batch *b, struct str user, struct str key, int64_t t_ms,

@@ -25,6 +25,8 @@
     X(PUT_ACCOUNT, ST_PUT_ACCOUNT)                                                                 \
     X(PUT_TOKEN, ST_PUT_TOKEN)                                                                     \
     X(DELETE_TOKEN, ST_DELETE_TOKEN)                                                               \
+    X(PUT_POOL, ST_PUT_POOL)                                                                       \
+    X(DELETE_POOL, ST_DELETE_POOL)                                                                 \
     X(PUT_ANSWER, ST_PUT_ANSWER)                                                                   \
     X(PRUNE_ANSWERS, ST_PRUNE_ANSWERS)                                                             \
     X(SET_META, ST_SET_META)                                                                       \

@@ -1,6 +1,7 @@
 #include "store/batch.h"
 
 #include "store/kept.h"
+#include "store/pools.h"
 #include "tests/lib/storing.h"
 
 static void operations_come_back_as_they_were_recorded(void)
@@ -48,6 +49,8 @@ static void every_operation_has_as_many_fields_as_its_statement_asks_for(void)
     store_put_account(b, &account);
     store_put_token(b, &token);
     store_delete_token(b, token.hash);
+    store_put_pool(b, &(struct store_pool){ .name = STR("p") });
+    store_delete_pool(b, STR("p"));
     store_put_answer(b, STR("ana"), STR("k"), 1, STR("{}"));
     store_set_meta(b, "k", STR("v"));
     store_size_log(b, 1, 5);
@@ -62,7 +65,8 @@ static void every_operation_has_as_many_fields_as_its_statement_asks_for(void)
         [OP_PUT_ACCOUNT] = 6,   [OP_PUT_TOKEN] = 6,     [OP_DELETE_TOKEN] = 1,
         [OP_PUT_ANSWER] = 4,    [OP_PRUNE_ANSWERS] = 2, [OP_SET_META] = 2,
         [OP_SIZE_LOG] = 2,      [OP_WHOLE_DAYS] = 1,    [OP_REMOVE_LOG] = 3,
-        [OP_REMOVE_JOB] = 1,    [OP_PRUNE_CARRIED] = 2,
+        [OP_REMOVE_JOB] = 1,    [OP_PRUNE_CARRIED] = 2, [OP_PUT_POOL] = 5,
+        [OP_DELETE_POOL] = 1,
     };
     struct batch_cursor c = { b->p, b->p + b->n };
     struct field f[OP_FIELDS_MAX];

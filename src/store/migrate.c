@@ -25,12 +25,13 @@ static const char usage[] =
 static const char kept[] =
 #include "0004-kept.sql.inc"
     ;
+static const char pools[] =
+#include "0005-pools.sql.inc"
+    ;
 
 const struct migration migrations[] = {
-    { 1, "tables", tables },
-    { 2, "counts", counts },
-    { 3, "usage", usage },
-    { 4, "kept", kept },
+    { 1, "tables", tables }, { 2, "counts", counts }, { 3, "usage", usage },
+    { 4, "kept", kept },     { 5, "pools", pools },
 };
 const size_t migrations_n = ARRAY_LEN(migrations);
 

@@ -1,5 +1,7 @@
 #include "store/read.h"
 
+#include "store/pools.h"
+
 struct store *snapshot_begin(struct store *s)
 {
     if (s->snapshots++ == 0) {
@@ -251,6 +253,30 @@ int store_tokens(struct store *s, struct arena *a, struct store_token **out, siz
     if (got < 0)
         return -1;
     *out = arena_array(a, struct store_token, n);
+    if (n)
+        memcpy(*out, v, n * sizeof *v);
+    *out_n = n;
+    return 0;
+}
+
+int store_pools(struct store *s, struct arena *a, struct store_pool **out, size_t *out_n,
+                struct err *e)
+{
+    AUTO(row_end_p) sqlite3_stmt *q = row_query(s, ST_POOLS);
+    AUTO(free_p) struct store_pool *v = NULL;
+    size_t n = 0, cap = 0;
+    int got;
+    while ((got = row_next(s, q, e)) > 0) {
+        vec_grow(v, n, cap);
+        v[n++] = (struct store_pool){ .name = row_text(q, 0, a),
+                                      .calendar = row_text(q, 1, a),
+                                      .nodes = row_text(q, 2, a),
+                                      .exceptions = row_text(q, 3, a),
+                                      .of_settings = row_u32(q, 4) != 0 };
+    }
+    if (got < 0)
+        return -1;
+    *out = arena_array(a, struct store_pool, n);
     if (n)
         memcpy(*out, v, n * sizeof *v);
     *out_n = n;

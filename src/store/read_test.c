@@ -2,6 +2,7 @@
 
 #include "base/buf.h"
 #include "store/kept.h"
+#include "store/pools.h"
 #include "tests/lib/storing.h"
 
 /* ---- the journal ---- */
@@ -285,6 +286,36 @@ static void tokens_come_and_go(void)
         CHECK(v[i].hash[31] != x.hash[31]);
 }
 
+static void pools_are_put_replaced_and_deleted(void)
+{
+    AUTO(storing_end) struct storing t;
+    storing_begin(&t);
+    storing_open(&t);
+    struct store_pool *v = NULL, desks = { .name = STR("desks"), .nodes = STR("pc[1-3]") };
+    const struct store_pool ours = { .name = STR("annex"),
+                                     .exceptions = STR("closed 2026-11-21"),
+                                     .of_settings = true };
+    size_t n = 99;
+    struct err e = { 0 };
+    CHECK(store_pools(t.store, &t.arena, &v, &n, &e) == 0 && n == 0);
+    struct store_batch *b = store_batch_new(t.store);
+    store_put_pool(b, &desks);
+    store_put_pool(b, &ours);
+    desks.calendar = STR("zone=UTC0; Mon 20:00-24:00");
+    store_put_pool(b, &desks);
+    storing_commit(&t, b);
+    storing_reopen(&t);
+    CHECK(store_pools(t.store, &t.arena, &v, &n, &e) == 0 && n == 2);
+    CHECK(str_is(v[0].name, "annex") && v[0].of_settings && v[0].calendar.n == 0);
+    CHECK(str_is(v[0].exceptions, "closed 2026-11-21"));
+    CHECK(str_is(v[1].calendar, "zone=UTC0; Mon 20:00-24:00") && str_is(v[1].nodes, "pc[1-3]"));
+    b = store_batch_new(t.store);
+    store_delete_pool(b, STR("desks"));
+    store_delete_pool(b, STR("desks"));
+    storing_commit(&t, b);
+    CHECK(store_pools(t.store, &t.arena, &v, &n, &e) == 0 && n == 1);
+}
+
 static void an_answer_stays_the_first(void)
 {
     AUTO(storing_end) struct storing t;
@@ -338,6 +369,7 @@ static const struct test tests[] = {
     { "pruned events never lend their numbers", pruned_events_never_lend_their_numbers },
     { "accounts are added and replaced", accounts_are_added_and_replaced },
     { "tokens come and go", tokens_come_and_go },
+    { "pools are put, replaced and deleted", pools_are_put_replaced_and_deleted },
     { "an answer stays the first", an_answer_stays_the_first },
     { "meta values are kept", meta_values_are_kept },
 };

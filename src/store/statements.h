@@ -90,6 +90,10 @@
       "INSERT OR REPLACE INTO token (hash, name, user, role, created_ms, expires_ms) "              \
       "VALUES (?1, ?2, ?3, ?4, ?5, ?6)")                                                            \
     X(DELETE_TOKEN, W, "DELETE FROM token WHERE hash = ?1")                                         \
+    X(PUT_POOL, W,                                                                                  \
+      "INSERT OR REPLACE INTO pool (name, calendar, nodes, exceptions, of_settings) "               \
+      "VALUES (?1, ?2, ?3, ?4, ?5)")                                                                \
+    X(DELETE_POOL, W, "DELETE FROM pool WHERE name = ?1")                                           \
     X(PUT_ANSWER, W,                                                                                \
       "INSERT OR IGNORE INTO answer (user, key, t_ms, body) VALUES (?1, ?2, ?3, ?4)")               \
     X(PRUNE_ANSWERS, W,                                                                             \
@@ -198,6 +202,7 @@
     X(TOKENS, R,                                                                                    \
       "SELECT hash, name, user, role, created_ms, expires_ms FROM token "                           \
       "ORDER BY user, name, created_ms")                                                            \
+    X(POOLS, R, "SELECT name, calendar, nodes, exceptions, of_settings FROM pool ORDER BY name")    \
     X(ANSWER, R, "SELECT body FROM answer WHERE user = ?1 AND key = ?2")                            \
     X(META, R, "SELECT value FROM meta WHERE key = ?1")
 

@@ -1,4 +1,4 @@
-/* store - what must not be lost, in SQLite: jobs, runs, the journal, events, accounts, tokens.
+/* store - what must not be lost, in SQLite: jobs, runs, the journal, events, accounts, tokens, pools.
  *
  * Writes are collected in a batch on the loop's thread and committed together by the one writer
  * thread, which owns the write connection: batches that wait are committed in one transaction, in

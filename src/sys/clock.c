@@ -1,6 +1,9 @@
 #include "sys/clock.h"
 
+#include <fcntl.h>
+#include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 static int64_t wall_now_ms(void *self)
 {
@@ -8,6 +11,18 @@ static int64_t wall_now_ms(void *self)
     struct timespec t;
     clock_gettime(CLOCK_REALTIME, &t);
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static int64_t shifted_now_ms(void *self)
+{
+    char text[32] = "";
+    int fd = open(self, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        ssize_t n = read(fd, text, sizeof text - 1);
+        close(fd);
+        text[MAX(n, (ssize_t)0)] = '\0';
+    }
+    return wall_now_ms(NULL) + strtoll(text, NULL, 10);
 }
 
 static int64_t manual_now_ms(void *self)
@@ -18,6 +33,11 @@ static int64_t manual_now_ms(void *self)
 struct clock clock_wall(void)
 {
     return (struct clock){ .now_ms = wall_now_ms };
+}
+
+struct clock clock_shifted(const char *path)
+{
+    return (struct clock){ .now_ms = shifted_now_ms, .self = (void *)(uintptr_t)path };
 }
 
 struct clock clock_manual(int64_t *now_ms)

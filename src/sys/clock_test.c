@@ -1,5 +1,7 @@
 #include "sys/clock.h"
 
+#include <unistd.h>
+
 #include "tests/lib/test.h"
 
 static void a_manual_clock_shows_what_it_is_told(void)
@@ -9,6 +11,20 @@ static void a_manual_clock_shows_what_it_is_told(void)
     CHECK_INT(clock_now_ms(&c), 5);
     now_ms += 1000;
     CHECK_INT(clock_now_ms(&c), 1005);
+}
+
+static void a_shifted_clock_goes_as_far_ahead_as_its_file_says(void)
+{
+    char path[] = "/tmp/nightshift-clock-XXXXXX";
+    int fd = mkstemp(path);
+    struct clock wall = clock_wall(), c = clock_shifted(path);
+    CHECK(fd >= 0 && clock_now_ms(&c) - clock_now_ms(&wall) < 1000);
+    CHECK(write(fd, "3600000\n", 8) == 8);
+    int64_t ahead_ms = clock_now_ms(&c) - clock_now_ms(&wall);
+    CHECK(ahead_ms > 3599000 && ahead_ms <= 3600000);
+    close(fd);
+    unlink(path);
+    CHECK(clock_now_ms(&c) - clock_now_ms(&wall) < 1000);
 }
 
 static void real_clocks_run(void)
@@ -21,6 +37,8 @@ static void real_clocks_run(void)
 
 static const struct test tests[] = {
     { "a manual clock shows what it is told", a_manual_clock_shows_what_it_is_told },
+    { "a shifted clock goes as far ahead as its file says",
+      a_shifted_clock_goes_as_far_ahead_as_its_file_says },
     { "the real clocks run, the monotonic one never back", real_clocks_run },
 };
 TEST_MAIN(tests)

@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     must(fd >= 0 && write(fd, data, size) == (ssize_t)size);
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     struct auth *auth = auth_new();
-    if (config_read(&c, 3, argv, &e) < 0 || site_read(&c, auth, &s, &e) < 0)
+    if (config_read(&c, 3, argv, &e) < 0 || site_read(&c, auth, 0, &s, &e) < 0)
         must(e.code != ERR_NONE && e.msg[0] && !strchr(e.msg, '\n'));
     else
         must(s.tenants > 0);

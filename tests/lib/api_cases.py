@@ -344,7 +344,7 @@ def _(c, h):
     for template, methods in c.ask("GET", "/v1/openapi.json")["paths"].items():
         call = template.replace("{id}", "1").replace("{name}", "x")
         wanted = {m.upper() for m in methods} | {"OPTIONS"} | ({"HEAD"} if "get" in methods else set())
-        for method in ("PUT", "PATCH", "OPTIONS"):
+        for method in {"PUT", "PATCH", "OPTIONS"} - {m.upper() for m in methods}:
             answer = h.ask(method, call)
             same((call, answer.status), (call, 204 if method == "OPTIONS" else 405))
             same((call, set(answer.headers["Allow"].split(", "))), (call, wanted))

@@ -265,12 +265,12 @@ class Cluster:
     def call(self, method, path, body=None, key=None, timeout=PATIENCE_S, uid=0, kind="application/json"):
         """(status, what the answer says); Away when there was no whole answer."""
         conn = UnixConnection(f"{self.run}/api.sock", timeout, uid)
-        headers = {"Content-Type": kind} if method == "POST" else {}
+        headers = {"Content-Type": kind} if method in ("POST", "PUT") else {}
         if key:
             headers["Idempotency-Key"] = key
         text = body if body is None or isinstance(body, (bytes, str)) else json.dumps(body)
         try:
-            conn.request(method, path, text if text is not None or method == "GET" else "{}", headers)
+            conn.request(method, path, text if text is not None or method in ("GET", "DELETE") else "{}", headers)
             answer = conn.getresponse()
             data = answer.read()
         except (OSError, http.client.HTTPException) as why:
@@ -306,6 +306,11 @@ class Cluster:
 
     def text_of(self, number, query=""):
         return self.ask("GET", f"/v1/jobs/{number}/log{query}")
+
+    def job_pids(self, number):
+        """Its processes, as the machine knows them: another cluster may have a job of the same number."""
+        return [pid for pid in pids_with("NIGHTSHIFT_JOB_ID", str(number))
+                if f"/{self.cgroup}/".encode() in proc_file(pid, "cgroup")]
 
     # ---- what is left ----
 

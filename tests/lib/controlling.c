@@ -81,6 +81,8 @@ void controlling_boot(struct controlling *t)
                                      .policy = t->policy,
                                      .tenant = &tenant,
                                      .tenants = 1,
+                                     .pool = t->pool,
+                                     .pools = t->pools,
                                      .homes = "/homes",
                                      .uid_base = 200000,
                                      .uid_min = 1000 };

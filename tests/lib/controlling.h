@@ -15,6 +15,8 @@ struct controlling {
     struct log *log;
     int64_t now_ms;
     struct policy policy;
+    const struct control_pool_def *pool; /* of the settings, from the next boot on */
+    size_t pools;
     struct engine sim;
     struct control *c; /* NULL: it is not running */
     struct loop_watch *pause;

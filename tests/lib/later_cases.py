@@ -255,7 +255,7 @@ def _(c):
     let_good(0)
     let_bad(1)
     for number in (good, bad):
-        wait_for("their end", lambda n=number: not cl.pids_with("NIGHTSHIFT_JOB_ID", str(n)))
+        wait_for("their end", lambda n=number: not c.job_pids(n))
     c.start()
     c.wait_ready()
     same(c.wait_end(starts)["state"], "succeeded")

@@ -237,7 +237,7 @@ def _(c):
     ours, other, victim = being_taken(c, "away")
     c.kill_daemon()
     let_save(ours)
-    wait_for("its end", lambda: not cl.pids_with("NIGHTSHIFT_JOB_ID", str(victim.number)))
+    wait_for("its end", lambda: not c.job_pids(victim.number))
     c.start()
     c.wait_ready()
     c.wait_state(other.number, "running")

@@ -191,7 +191,12 @@ struct event world_event(struct world *w)
         return pool_event(w, rng_below(&w->rng, w->pools));
     if (w->reserves && rng_below(&w->rng, 20) == 0)
         return reserve_event(w);
-    if (w->faults && rng_below(&w->rng, 12) == 0) {
+    if (w->faults && w->pools && rng_below(&w->rng, 50) == 0) {
+        ev.kind = EVENT_NODE_POOL;
+        ev.node_pool.name = name(w, "n", rng_below(&w->rng, w->nodes));
+        if (rng_below(&w->rng, 3))
+            ev.node_pool.pool = name(w, "p", rng_below(&w->rng, w->pools));
+    } else if (w->faults && rng_below(&w->rng, 12) == 0) {
         ev.kind = EVENT_NODE_STATE;
         ev.node_state.name = name(w, "n", rng_below(&w->rng, w->nodes));
         ev.node_state.state = (enum node_state)rng_below(&w->rng, NODE_STATE_COUNT);

@@ -71,6 +71,15 @@ test_expect 'replay reads a log of processors, and as GPUs' '
     nightshift-sim replay --swf swf/small.swf --gpus-per-node 4 --json >out 2>err &&
     is_json "d[\"nodes\"] == 16 and d[\"gpus\"] == 64"'
 
+test_expect 'a what-if lends machines at other times, of a lab and of its journal' '
+    nightshift-sim lab --days 3 --lend --write-journal lend.journal >/dev/null &&
+    for world in "lab --days 3 --lend" "replay --journal lend.journal"; do
+        nightshift-sim $world --what-if window:desks= --json >out 2>err &&
+        is_json "d[\"after\"][\"avg_queue_s\"] < d[\"before\"][\"avg_queue_s\"]" &&
+        nightshift-sim $world --what-if "window:desks=Sat-Sun 00:00-24:00" --json >out 2>err &&
+        is_json "d[\"after\"][\"avg_queue_s\"] > d[\"before\"][\"avg_queue_s\"]" || return 1
+    done'
+
 test_expect 'a what-if prints both worlds as JSON, of a lab, a trace and a journal' '
     nightshift-sim lab --days 2 --policy nightshift --write-journal lab.journal >/dev/null &&
     nightshift-sim lab --days 2 --what-if "nodes+=2*rtx4090" --json >out 2>err &&
