@@ -172,6 +172,29 @@ static void die(struct walk *w)
     forget_untold(w);
 }
 
+/* The machine is put into a pool or out of it, closed and opened; what is refused changes nothing. */
+static void step_pool(struct walk *w)
+{
+    struct rng *r = &w->rng;
+    struct err e;
+    struct str window = str_of(ONE_OF(r, "", "", "Mon-Sun 00:00-24:00")),
+               nodes = str_of(ONE_OF(r, "desk1", "desk1,desk2", ""));
+    struct control_pool_change put = { .name = STR("desks"), .by = STR("op") };
+    struct control_pool_except x = { .name = STR("desks"),
+                                     .by = STR("op"),
+                                     .regular = rng_below(r, 3) == 0,
+                                     .except = { rng_below(r, 2) == 0, w->t.now_ms,
+                                                 w->t.now_ms + rng_below(r, 120000) + 1 } };
+    put.window = rng_below(r, 2) ? &window : NULL;
+    put.nodes = rng_below(r, 2) ? &nodes : NULL;
+    uint32_t what = rng_below(r, 5);
+    int rc = what < 2 ? control_pool_put(w->t.c, &put, (struct control_done){ 0 }, &e)
+           : what < 4 ? control_pool_except(w->t.c, &x, (struct control_done){ 0 }, &e)
+                      : control_pool_delete(w->t.c, STR("desks"), STR("op"),
+                                            (struct control_done){ 0 }, &e);
+    CHECK_AT(w->seed, rc == 0 || e.code == ERR_NOT_FOUND);
+}
+
 static void step_kill(struct walk *w)
 {
     if (rng_below(&w->rng, 2)) /* on the disk, and nothing done yet */
@@ -231,8 +254,10 @@ static void step(struct walk *w)
 {
     struct rng *r = &w->rng;
     uint32_t what = rng_below(r, 100);
-    if (what < 25) {
+    if (what < 22) {
         step_submit(w);
+    } else if (what < 26) {
+        step_pool(w);
     } else if (what < 50) {
         step_verb(w);
     } else if (what < 60) {
@@ -261,6 +286,8 @@ static void finish(struct walk *w)
     struct err e;
     uint64_t last = store_last_job(w->t.s.store);
     engine_sim_away(&w->t.sim, false);
+    if (control_pool_delete(w->t.c, STR("desks"), STR("op"), (struct control_done){ 0 }, &e) < 0)
+        CHECK_AT(w->seed, e.code == ERR_NOT_FOUND);
     controlling_wait(&w->t, 10000);
     for (uint64_t id = 1; id <= last; id++) {
         enum job_state s = controlling_job(&w->t, id).now.state;
