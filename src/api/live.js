@@ -465,6 +465,11 @@ function facts(j) {
   ].filter(([, value]) => value);
 }
 
+/* Sentences of the server have times in UTC. */
+function onTheWall(text) {
+  return text.replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/g, (t) => clock(Date.parse(t)));
+}
+
 function startsText(s) {
   return s && `Starts about ${hour(s.p50_ms)}, in nine of ten cases before ${hour(s.p90_ms)}.`;
 }
@@ -476,7 +481,7 @@ function beforeText(b) {
 }
 
 function drawWhy({ reasons, before, starts, helps }) {
-  const line = (e, r) => put(e, r.text);
+  const line = (e, r) => put(e, onTheWall(r.text));
   sync($('reasons'), reasons ?? [], (r, i) => i, () => make('li'), line);
   sync($('helps'), helps ?? [], (h, i) => i, () => make('li'), line);
   put($('before'), beforeText(before));

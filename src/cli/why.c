@@ -1,5 +1,6 @@
 #include "cli/why.h"
 
+#include "base/date.h"
 #include "cli/field.h"
 #include "cli/text.h"
 
@@ -8,10 +9,32 @@ static const struct json *first_of(const struct json *list)
     return json_is_array(list) ? json_first(list) : NULL;
 }
 
+/* Sentences of the server have times in UTC; people read the clock on their wall. */
+static void add_sentence(struct buf *b, struct str text)
+{
+    const size_t n = strlen("2026-03-01T12:00:00Z");
+    while (text.n) {
+        size_t at = 0;
+        int64_t ms;
+        struct err e;
+        char local[24];
+        while (at + n <= text.n && (text.p[at + n - 1] != 'Z' ||
+                                    date_parse((struct str){ text.p + at, n }, &ms, &e) < 0))
+            at++;
+        if (at + n > text.n) {
+            text_add_clean(b, text);
+            return;
+        }
+        text_add_clean(b, (struct str){ text.p, at });
+        buf_addz(b, text_time_seconds(ms, local));
+        text = (struct str){ text.p + at + n, text.n - at - n };
+    }
+}
+
 static void add_item(struct buf *b, struct str text)
 {
     buf_addz(b, "  - ");
-    text_add_clean(b, text);
+    add_sentence(b, text);
     buf_addc(b, '\n');
 }
 

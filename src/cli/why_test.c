@@ -33,6 +33,21 @@ static void a_job_that_waits_says_why_until_when_and_what_helps(void)
           "  - take any GPU model\n");
 }
 
+static void times_of_a_sentence_are_those_of_the_clock_on_the_wall(void)
+{
+    AUTO(buf_free) struct buf b = BUF(1u << 16);
+    struct err e;
+    AUTO(json_free_p)
+    struct json_doc *doc = json_read(STR("{\"job\":17,\"state\":\"queued\",\"reasons\":[{\"text\":"
+                                         "\"from 2026-03-01T12:30:00Z on; 2026Z\"}]}"),
+                                     &e);
+    setenv("TZ", "CET-1", 1);
+    tzset();
+    CHECK(doc != NULL);
+    why_print(json_root(doc), &b);
+    CHECK_STR(buf_str(&b).p, "job 17 is queued:\n  - from 2026-03-01T13:30:00 on; 2026Z\n");
+}
+
 static void one_that_does_not_wait_says_only_that(void)
 {
     reads("{\"job\":17,\"state\":\"running\",\"waited_ms\":0,\"reasons\":[],\"helps\":[]}",
@@ -68,6 +83,8 @@ static void a_time_that_is_past_is_told_in_the_past(void)
 static const struct test tests[] = {
     { "a job that waits says why, until when and what helps",
       a_job_that_waits_says_why_until_when_and_what_helps },
+    { "times of a sentence are those of the clock on the wall",
+      times_of_a_sentence_are_those_of_the_clock_on_the_wall },
     { "one that does not wait says only that", one_that_does_not_wait_says_only_that },
     { "a time that is past is told in the past", a_time_that_is_past_is_told_in_the_past },
 };

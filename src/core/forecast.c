@@ -149,10 +149,11 @@ static struct eta interval(const struct core *c, const struct job *j, double ahe
     uint32_t size = history_size(&c->shapes.at[j->shape].request);
     double usual = (double)usual_ms(f, core_tenant(c, j), size) * root(ahead / GPU_MILLI);
     int64_t waited_ms = MAX(now_ms - j->wait_ms, INT64_C(0)), at[2];
+    int64_t opens_ms = window_opens_ms(c, &c->shapes.at[j->shape].request);
     for (int i = 0; i < 2; i++) {
         int64_t all_ms = SHORT_MS + (int64_t)(usual * f->times[class_of(ahead)][i]);
-        int64_t left_ms = all_ms - waited_ms;
-        at[i] = now_ms + MAX(left_ms, all_ms / 4);
+        int64_t left_ms = MAX(all_ms - waited_ms, all_ms / 4);
+        at[i] = MAX(now_ms + left_ms, opens_ms);
     }
     return (struct eta){ at[0], MAX(at[0], at[1]) };
 }

@@ -183,6 +183,35 @@ void windows_review(struct core *c, int64_t wall_ms)
     c->wall_ms = wall_ms;
 }
 
+/* When a kind that does not take it now will next, as far as can be told. */
+static int64_t kind_opens_ms(const struct core *c, const struct kind *k, const struct request *r)
+{
+    const struct reservation *has = reservation_at(c, k->reserved);
+    int64_t opens_ms = c->wall_ms;
+    if (k->pool != NONE && k->left_ms != INT64_MAX) {
+        const struct pool *p = &c->cluster.pool[k->pool];
+        opens_ms = p->open ? calendar_next_change(&p->calendar, p->change_ms) : p->change_ms;
+    }
+    return !r->reservation && has ? MAX(opens_ms, has->until_ms) : opens_ms;
+}
+
+int64_t window_opens_ms(const struct core *c, const struct request *r)
+{
+    const struct reservation *in = reservation_at(c, r->reservation);
+    int64_t opens_ms = INT64_MAX;
+    if (in)
+        return in->from_ms;
+    for (uint32_t k = 0; k < c->cluster.kinds; k++) {
+        const struct kind *kind = &c->cluster.kind[k];
+        if (kind->nodes == 0 || !kind_allows(kind, r))
+            continue;
+        if (kind_takes(kind, r))
+            return INT64_MIN;
+        opens_ms = MIN(opens_ms, kind_opens_ms(c, kind, r));
+    }
+    return opens_ms == INT64_MAX ? INT64_MIN : opens_ms;
+}
+
 /* ---- the end of a window ---- */
 
 int64_t window_leave_ms(const struct core *c, const struct job *j, int64_t closes_ms)

@@ -81,6 +81,18 @@ static void a_closed_machine_takes_nothing_and_an_open_one_does(void)
     CHECK(core_node(s.c, (node_id){ 0 }, &v) && v.open && v.closes_ms == 32 * HOUR_MS);
 }
 
+static void no_start_is_forecast_while_all_machines_are_closed(void)
+{
+    AUTO(small_free) struct small s = night_new();
+    uint64_t job = submit(&s, 1, 2, saves);
+    struct eta eta;
+    CHECK(pass_at(&s, 9 * HOUR_MS) == 0 && core_eta(s.c, (job_id){ job }, s.now_ms, &eta));
+    CHECK(eta.p50_ms >= 20 * HOUR_MS && eta.p90_ms >= eta.p50_ms);
+    uint64_t late = submit(&s, 1, 2, saves);
+    CHECK(pass_at(&s, 20 * HOUR_MS) == 1 && pass_at(&s, 32 * HOUR_MS - 10 * MINUTE_MS) == 0);
+    CHECK(core_eta(s.c, (job_id){ late }, s.now_ms, &eta) && eta.p50_ms >= 44 * HOUR_MS);
+}
+
 static void what_cannot_be_frozen_starts_only_if_its_limit_fits(void)
 {
     AUTO(small_free) struct small s = night_new();
@@ -334,6 +346,8 @@ static const struct test tests[] = {
       a_class_holds_what_it_is_for_and_not_much_more },
     { "a closed machine takes nothing and an open one does",
       a_closed_machine_takes_nothing_and_an_open_one_does },
+    { "no start is forecast while all machines are closed",
+      no_start_is_forecast_while_all_machines_are_closed },
     { "what cannot be frozen starts only if its limit fits",
       what_cannot_be_frozen_starts_only_if_its_limit_fits },
     { "what can be frozen starts until the lead and leaves in time",
