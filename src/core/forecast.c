@@ -141,6 +141,12 @@ static uint32_t class_of(double ahead)
     return class;
 }
 
+/* A job that needs machines for longer than any is lent may never start. */
+static bool may_start(const struct core *c, const struct job *j)
+{
+    return window_opens_ms(c, &c->shapes.at[j->shape].request) != INT64_MAX;
+}
+
 /* Of a job that has waited for so long already: what is left of the same interval, but never less
  * than a part of it. */
 static struct eta interval(const struct core *c, const struct job *j, double ahead, int64_t now_ms)
@@ -218,7 +224,7 @@ void forecast_state(struct core *c)
     for (uint32_t stated = 0; f->first < f->n && stated < STATE_MAX; f->first++) {
         uint32_t job = queue_find(&c->queue, f->fresh[f->first]);
         struct job *j = job == NONE ? NULL : &c->queue.job[job];
-        if (!j || j->group == NONE || j->is_stated)
+        if (!j || j->group == NONE || j->is_stated || !may_start(c, j))
             continue;
         j->ahead = (float)ahead_of(c, j);
         j->is_stated = true;
@@ -249,7 +255,7 @@ void forecast_starts(struct core *c, struct job *j, int64_t now_ms)
 bool core_eta(const struct core *c, job_id id, int64_t now_ms, struct eta *out)
 {
     uint32_t job = queue_find(&c->queue, id.v);
-    if (job == NONE || c->queue.job[job].group == NONE)
+    if (job == NONE || c->queue.job[job].group == NONE || !may_start(c, &c->queue.job[job]))
         return false;
     const struct job *j = &c->queue.job[job];
     *out = interval(c, j, j->is_stated ? (double)j->ahead : ahead_of(c, j), now_ms);

@@ -101,7 +101,7 @@ bool closing_is_due(const struct core *c, const struct closing *at, const struct
 double window_worth(const struct core *c,
                     const struct request *r); /* times what it is worth else */
 int64_t windows_wake_ms(const struct core *c);
-/* When machines that could run it are next there for it; INT64_MIN: some are. */
+/* When machines that could run it are next there for it; INT64_MIN: some are, INT64_MAX: never. */
 int64_t window_opens_ms(const struct core *c, const struct request *r);
 /* When the job, which holds something, has to leave a window that ends then. */
 int64_t window_leave_ms(const struct core *c, const struct job *j, int64_t closes_ms);

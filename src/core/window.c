@@ -190,6 +190,8 @@ static int64_t kind_opens_ms(const struct core *c, const struct kind *k, const s
     int64_t opens_ms = c->wall_ms;
     if (k->pool != NONE && k->left_ms != INT64_MAX) {
         const struct pool *p = &c->cluster.pool[k->pool];
+        if (!r->stay)
+            return INT64_MAX;
         opens_ms = p->open ? calendar_next_change(&p->calendar, p->change_ms) : p->change_ms;
     }
     return !r->reservation && has ? MAX(opens_ms, has->until_ms) : opens_ms;
@@ -209,7 +211,7 @@ int64_t window_opens_ms(const struct core *c, const struct request *r)
             return INT64_MIN;
         opens_ms = MIN(opens_ms, kind_opens_ms(c, kind, r));
     }
-    return opens_ms == INT64_MAX ? INT64_MIN : opens_ms;
+    return opens_ms;
 }
 
 /* ---- the end of a window ---- */

@@ -91,6 +91,8 @@ static void no_start_is_forecast_while_all_machines_are_closed(void)
     uint64_t late = submit(&s, 1, 2, saves);
     CHECK(pass_at(&s, 20 * HOUR_MS) == 1 && pass_at(&s, 32 * HOUR_MS - 10 * MINUTE_MS) == 0);
     CHECK(core_eta(s.c, (job_id){ late }, s.now_ms, &eta) && eta.p50_ms >= 44 * HOUR_MS);
+    uint64_t endless = submit(&s, 1, 2, (struct life){ 0 });
+    CHECK(pass_at(&s, 33 * HOUR_MS) == 0 && !core_eta(s.c, (job_id){ endless }, s.now_ms, &eta));
 }
 
 static void what_cannot_be_frozen_starts_only_if_its_limit_fits(void)
