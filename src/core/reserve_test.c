@@ -46,13 +46,6 @@ static uint64_t submit(struct small *s, const char *tenant, uint16_t gpus, struc
     return ++s->last;
 }
 
-static size_t pass_at(struct small *s, int64_t t_ms)
-{
-    s->now_ms = t_ms;
-    arena_reset(&s->a);
-    return small_pass(s);
-}
-
 /* On which machine it is. */
 static uint32_t where(struct small *s, uint64_t job)
 {
@@ -66,16 +59,16 @@ static void until_it_begins_others_use_its_machines_if_they_can_be_gone_in_time(
     AUTO(small_free) struct small s = class_new();
     uint64_t saves = submit(&s, "lab", 2, (struct life){ .thaw_cost_ms = 10000 });
     uint64_t more = submit(&s, "lab", 2, (struct life){ .thaw_cost_ms = 10000 });
-    CHECK(pass_at(&s, HOUR_MS) == 2);
+    CHECK(small_pass_at(&s, HOUR_MS) == 2);
     small_job(&s, saves, JOB_EV_STARTED);
     small_job(&s, more, JOB_EV_STARTED);
     small_job(&s, where(&s, saves) == 1 ? saves : more, JOB_EV_EXITED_OK);
     uint64_t endless = submit(&s, "lab", 2, (struct life){ 0 });
     uint64_t on_pc1 = core_job(s.c, (job_id){ saves }, &(struct job_view){ 0 }) ? saves : more;
-    CHECK(pass_at(&s, 2 * HOUR_MS) == 1 && where(&s, endless) == 1);
+    CHECK(small_pass_at(&s, 2 * HOUR_MS) == 1 && where(&s, endless) == 1);
     int64_t leave_ms = FROM_MS - 30 * SECOND_MS;
-    CHECK(pass_at(&s, leave_ms - 1) == 0 && core_wake_ms(s.c) <= leave_ms);
-    CHECK(pass_at(&s, leave_ms) == 1 && s.plan.action[0].kind == ACT_TAKE);
+    CHECK(small_pass_at(&s, leave_ms - 1) == 0 && core_wake_ms(s.c) <= leave_ms);
+    CHECK(small_pass_at(&s, leave_ms) == 1 && s.plan.action[0].kind == ACT_TAKE);
     CHECK(s.plan.action[0].job.v == on_pc1);
 }
 
@@ -84,13 +77,13 @@ static void what_could_not_be_gone_in_time_does_not_start_there(void)
     AUTO(small_free) struct small s = class_new();
     uint64_t first = submit(&s, "lab", 2, (struct life){ 0 });
     uint64_t second = submit(&s, "lab", 2, (struct life){ 0 });
-    CHECK(pass_at(&s, HOUR_MS) == 1 && where(&s, first) == 1);
+    CHECK(small_pass_at(&s, HOUR_MS) == 1 && where(&s, first) == 1);
     struct explanation x;
     struct err e;
     CHECK(core_explain(s.c, (job_id){ second }, s.now_ms, &x, &e) == 0);
     CHECK(x.n == 1 && x.line[0].why == WHY_WINDOW && strstr(x.line[0].text, "'class'"));
     uint64_t brief = submit(&s, "lab", 2, (struct life){ .limit_ms = HOUR_MS });
-    CHECK(pass_at(&s, 2 * HOUR_MS) == 1 && where(&s, brief) == 0);
+    CHECK(small_pass_at(&s, 2 * HOUR_MS) == 1 && where(&s, brief) == 0);
     CHECK(small_state(&s, second) == JOB_QUEUED);
 }
 
@@ -100,16 +93,16 @@ static void while_it_lasts_its_machines_are_for_its_jobs_only(void)
     uint64_t pupil = submit(&s, "course", 1, (struct life){ .in = "class" });
     struct explanation x;
     struct err e;
-    CHECK(pass_at(&s, FROM_MS - 1) == 0);
+    CHECK(small_pass_at(&s, FROM_MS - 1) == 0);
     CHECK(core_explain(s.c, (job_id){ pupil }, s.now_ms, &x, &e) == 0);
     CHECK(x.n == 1 && x.line[0].why == WHY_RESERVED && core_wake_ms(s.c) == FROM_MS);
-    CHECK(pass_at(&s, FROM_MS) == 1 && where(&s, pupil) == 0);
+    CHECK(small_pass_at(&s, FROM_MS) == 1 && where(&s, pupil) == 0);
     uint64_t other = submit(&s, "lab", 2, (struct life){ .thaw_cost_ms = 10000 });
-    CHECK(pass_at(&s, FROM_MS + HOUR_MS) == 1 && where(&s, other) == 1);
+    CHECK(small_pass_at(&s, FROM_MS + HOUR_MS) == 1 && where(&s, other) == 1);
     uint64_t next = submit(&s, "lab", 1, (struct life){ .thaw_cost_ms = 10000 });
-    CHECK(pass_at(&s, FROM_MS + HOUR_MS + 1) == 0); /* a GPU of pc1 is free */
+    CHECK(small_pass_at(&s, FROM_MS + HOUR_MS + 1) == 0); /* a GPU of pc1 is free */
     small_job(&s, pupil, JOB_EV_STARTED);
-    CHECK(core_wake_ms(s.c) <= UNTIL_MS && pass_at(&s, UNTIL_MS) == 1);
+    CHECK(core_wake_ms(s.c) <= UNTIL_MS && small_pass_at(&s, UNTIL_MS) == 1);
     CHECK(where(&s, next) == 0 && small_state(&s, pupil) == JOB_RUNNING);
 }
 
@@ -118,8 +111,8 @@ static void jobs_of_one_that_ended_are_like_all_others(void)
     AUTO(small_free) struct small s = class_new();
     uint64_t large = submit(&s, "course", 2, (struct life){ .in = "class" });
     uint64_t late = submit(&s, "course", 2, (struct life){ .in = "class" });
-    CHECK(pass_at(&s, FROM_MS) == 1 && where(&s, large) == 0);
-    CHECK(pass_at(&s, UNTIL_MS) == 1 && where(&s, late) == 1);
+    CHECK(small_pass_at(&s, FROM_MS) == 1 && where(&s, large) == 0);
+    CHECK(small_pass_at(&s, UNTIL_MS) == 1 && where(&s, late) == 1);
     struct event ev = submit_event(&s, "course", (struct request){ .replicas = 1, .gpus = 1 });
     struct err e;
     ev.submit.reservation = STR("class");
@@ -150,11 +143,11 @@ static void one_that_is_given_up_or_moved_frees_its_machines(void)
     struct err e;
     CHECK(reserve(&s, "class", "course", "pc2", &e) == 0); /* moved */
     uint64_t first = submit(&s, "lab", 2, (struct life){ 0 });
-    CHECK(pass_at(&s, HOUR_MS) == 1 && where(&s, first) == 0);
+    CHECK(small_pass_at(&s, HOUR_MS) == 1 && where(&s, first) == 0);
     uint64_t second = submit(&s, "lab", 2, (struct life){ 0 });
-    CHECK(pass_at(&s, 2 * HOUR_MS) == 0);
+    CHECK(small_pass_at(&s, 2 * HOUR_MS) == 0);
     CHECK(reserve(&s, "class", "", "", &e) == 0);
-    CHECK(pass_at(&s, 3 * HOUR_MS) == 1 && where(&s, second) == 1);
+    CHECK(small_pass_at(&s, 3 * HOUR_MS) == 1 && where(&s, second) == 1);
 }
 
 static const struct test tests[] = {

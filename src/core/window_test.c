@@ -46,13 +46,6 @@ static uint64_t submit(struct small *s, uint32_t replicas, uint16_t gpus, struct
     return ++s->last;
 }
 
-static size_t pass_at(struct small *s, int64_t t_ms)
-{
-    s->now_ms = t_ms;
-    arena_reset(&s->a);
-    return small_pass(s);
-}
-
 static const struct life saves = { .thaw_cost_ms = 10000 };
 
 static void a_class_holds_what_it_is_for_and_not_much_more(void)
@@ -71,12 +64,12 @@ static void a_closed_machine_takes_nothing_and_an_open_one_does(void)
     AUTO(small_free) struct small s = night_new();
     struct node_view v;
     uint64_t job = submit(&s, 1, 2, saves);
-    CHECK(pass_at(&s, 9 * HOUR_MS) == 0);
+    CHECK(small_pass_at(&s, 9 * HOUR_MS) == 0);
     CHECK(core_totals(s.c).total.of[RES_GPU] == 0 && core_wake_ms(s.c) == 20 * HOUR_MS);
     CHECK(core_node(s.c, (node_id){ 0 }, &v) && !v.open && v.opens_ms == 20 * HOUR_MS);
     CHECK_STR(v.pool, "desks");
-    CHECK(pass_at(&s, 20 * HOUR_MS - 1) == 0);
-    CHECK(pass_at(&s, 20 * HOUR_MS) == 1 && small_started(&s, job));
+    CHECK(small_pass_at(&s, 20 * HOUR_MS - 1) == 0);
+    CHECK(small_pass_at(&s, 20 * HOUR_MS) == 1 && small_started(&s, job));
     CHECK(core_totals(s.c).total.of[RES_GPU] == 2000);
     CHECK(core_node(s.c, (node_id){ 0 }, &v) && v.open && v.closes_ms == 32 * HOUR_MS);
 }
@@ -86,13 +79,15 @@ static void no_start_is_forecast_while_all_machines_are_closed(void)
     AUTO(small_free) struct small s = night_new();
     uint64_t job = submit(&s, 1, 2, saves);
     struct eta eta;
-    CHECK(pass_at(&s, 9 * HOUR_MS) == 0 && core_eta(s.c, (job_id){ job }, s.now_ms, &eta));
+    CHECK(small_pass_at(&s, 9 * HOUR_MS) == 0 && core_eta(s.c, (job_id){ job }, s.now_ms, &eta));
     CHECK(eta.p50_ms >= 20 * HOUR_MS && eta.p90_ms >= eta.p50_ms);
     uint64_t late = submit(&s, 1, 2, saves);
-    CHECK(pass_at(&s, 20 * HOUR_MS) == 1 && pass_at(&s, 32 * HOUR_MS - 10 * MINUTE_MS) == 0);
+    CHECK(small_pass_at(&s, 20 * HOUR_MS) == 1 &&
+          small_pass_at(&s, 32 * HOUR_MS - 10 * MINUTE_MS) == 0);
     CHECK(core_eta(s.c, (job_id){ late }, s.now_ms, &eta) && eta.p50_ms >= 44 * HOUR_MS);
     uint64_t endless = submit(&s, 1, 2, (struct life){ 0 });
-    CHECK(pass_at(&s, 33 * HOUR_MS) == 0 && !core_eta(s.c, (job_id){ endless }, s.now_ms, &eta));
+    CHECK(small_pass_at(&s, 33 * HOUR_MS) == 0 &&
+          !core_eta(s.c, (job_id){ endless }, s.now_ms, &eta));
 }
 
 static void what_cannot_be_frozen_starts_only_if_its_limit_fits(void)
@@ -101,34 +96,34 @@ static void what_cannot_be_frozen_starts_only_if_its_limit_fits(void)
     uint64_t endless = submit(&s, 1, 1, (struct life){ 0 });
     uint64_t longer = submit(&s, 1, 1, (struct life){ .limit_ms = 6 * HOUR_MS });
     uint64_t fits = submit(&s, 1, 1, (struct life){ .limit_ms = 100 * MINUTE_MS });
-    CHECK(pass_at(&s, 30 * HOUR_MS) == 1 && small_started(&s, fits)); /* two hours are left */
-    CHECK(pass_at(&s, 44 * HOUR_MS) == 1 && small_started(&s, longer));
+    CHECK(small_pass_at(&s, 30 * HOUR_MS) == 1 && small_started(&s, fits)); /* two hours are left */
+    CHECK(small_pass_at(&s, 44 * HOUR_MS) == 1 && small_started(&s, longer));
     small_job(&s, fits, JOB_EV_STARTED);
     small_job(&s, fits, JOB_EV_EXITED_OK);
-    CHECK(pass_at(&s, 44 * HOUR_MS + 1) == 0);
+    CHECK(small_pass_at(&s, 44 * HOUR_MS + 1) == 0);
     small_node(&s, "server", 1);
-    CHECK(pass_at(&s, 44 * HOUR_MS + 2) == 1 && small_started(&s, endless));
+    CHECK(small_pass_at(&s, 44 * HOUR_MS + 2) == 1 && small_started(&s, endless));
 }
 
 static void what_can_be_frozen_starts_until_the_lead_and_leaves_in_time(void)
 {
     AUTO(small_free) struct small s = night_new();
     uint64_t first = submit(&s, 1, 1, saves);
-    CHECK(pass_at(&s, 32 * HOUR_MS - 31 * MINUTE_MS) == 1);
+    CHECK(small_pass_at(&s, 32 * HOUR_MS - 31 * MINUTE_MS) == 1);
     small_job(&s, first, JOB_EV_STARTED);
     CHECK(core_wake_ms(s.c) == 32 * HOUR_MS - 30 * MINUTE_MS); /* a look before the end */
     uint64_t late = submit(&s, 1, 1, saves);
-    CHECK(pass_at(&s, 32 * HOUR_MS - 29 * MINUTE_MS) == 0);
+    CHECK(small_pass_at(&s, 32 * HOUR_MS - 29 * MINUTE_MS) == 0);
     int64_t leave_ms = 32 * HOUR_MS - 30 * SECOND_MS;
     while (core_wake_ms(s.c) < leave_ms) /* only reviews */
-        CHECK(pass_at(&s, core_wake_ms(s.c)) == 0);
-    CHECK(core_wake_ms(s.c) == leave_ms && pass_at(&s, leave_ms) == 1);
+        CHECK(small_pass_at(&s, core_wake_ms(s.c)) == 0);
+    CHECK(core_wake_ms(s.c) == leave_ms && small_pass_at(&s, leave_ms) == 1);
     CHECK(s.plan.action[0].kind == ACT_TAKE && s.plan.action[0].by.v == 0);
     CHECK(small_state(&s, first) == JOB_FREEZING);
     s.now_ms += 5000;
     small_job(&s, first, JOB_EV_FROZE);
-    CHECK(pass_at(&s, 32 * HOUR_MS) == 0 && core_totals(s.c).overstays == 0);
-    CHECK(pass_at(&s, 44 * HOUR_MS) == 2);
+    CHECK(small_pass_at(&s, 32 * HOUR_MS) == 0 && core_totals(s.c).overstays == 0);
+    CHECK(small_pass_at(&s, 44 * HOUR_MS) == 2);
     CHECK(small_state(&s, first) == JOB_THAWING && small_state(&s, late) == JOB_STARTING);
 }
 
@@ -136,12 +131,12 @@ static void a_dear_freeze_begins_earlier_and_needs_a_longer_run(void)
 {
     AUTO(small_free) struct small s = night_new();
     uint64_t job = submit(&s, 1, 1, (struct life){ .thaw_cost_ms = 600000 });
-    CHECK(pass_at(&s, 32 * HOUR_MS - 35 * MINUTE_MS) == 0);
-    CHECK(pass_at(&s, 44 * HOUR_MS) == 1);
+    CHECK(small_pass_at(&s, 32 * HOUR_MS - 35 * MINUTE_MS) == 0);
+    CHECK(small_pass_at(&s, 44 * HOUR_MS) == 1);
     small_job(&s, job, JOB_EV_STARTED);
     int64_t leave_ms = 56 * HOUR_MS - 20 * MINUTE_MS - WINDOW_SPARE_MS;
-    CHECK(pass_at(&s, leave_ms - 1) == 0);
-    CHECK(pass_at(&s, leave_ms) == 1);
+    CHECK(small_pass_at(&s, leave_ms - 1) == 0);
+    CHECK(small_pass_at(&s, leave_ms) == 1);
 }
 
 static struct leave leave_of(struct small *s, uint64_t job)
@@ -159,7 +154,7 @@ static void what_holds_a_machine_is_known_to_leave_it(void)
     uint64_t frozen = submit(&s, 1, 1, saves);
     CHECK(!core_leave(s.c, (job_id){ frozen }, &l));
     uint64_t short_one = submit(&s, 1, 1, (struct life){ .limit_ms = HOUR_MS });
-    CHECK(pass_at(&s, 20 * HOUR_MS) == 2);
+    CHECK(small_pass_at(&s, 20 * HOUR_MS) == 2);
     small_job(&s, frozen, JOB_EV_STARTED);
     small_job(&s, short_one, JOB_EV_STARTED);
     l = leave_of(&s, frozen);
@@ -167,11 +162,11 @@ static void what_holds_a_machine_is_known_to_leave_it(void)
     l = leave_of(&s, short_one);
     CHECK(l.how == LEAVE_ENDS && l.at_ms == 21 * HOUR_MS);
     pool(&s, "desks", "Mon-Sun 20:00-20:30"); /* changed: its limit is too long now */
-    pass_at(&s, 20 * HOUR_MS + MINUTE_MS);
+    small_pass_at(&s, 20 * HOUR_MS + MINUTE_MS);
     l = leave_of(&s, short_one);
     CHECK(l.how == LEAVE_STAYS && l.at_ms == 21 * HOUR_MS);
     pool(&s, "desks", "");
-    pass_at(&s, 20 * HOUR_MS + 2 * MINUTE_MS);
+    small_pass_at(&s, 20 * HOUR_MS + 2 * MINUTE_MS);
     CHECK(leave_of(&s, frozen).how == LEAVE_NEVER);
 }
 
@@ -180,19 +175,19 @@ static void what_a_freeze_throws_back_starts_if_such_jobs_end_in_time(void)
     AUTO(small_free) struct small s = night_new();
     const struct life restarts = { .thaw_cost_ms = 10000, .restarts = true };
     uint64_t job = submit(&s, 1, 1, restarts);
-    CHECK(pass_at(&s, 20 * HOUR_MS) == 0); /* nothing is known yet */
+    CHECK(small_pass_at(&s, 20 * HOUR_MS) == 0); /* nothing is known yet */
     small_job(&s, job, JOB_EV_HOLD);
     small_node(&s, "server", 1);
     for (int i = 0; i < 400; i++) { /* all that run end after 90 seconds */
         uint64_t one = submit(&s, 1, 1, (struct life){ 0 });
-        CHECK(pass_at(&s, 32 * HOUR_MS + i * 100 * SECOND_MS) == 1 && small_started(&s, one));
+        CHECK(small_pass_at(&s, 32 * HOUR_MS + i * 100 * SECOND_MS) == 1 && small_started(&s, one));
         small_job(&s, one, JOB_EV_STARTED);
         s.now_ms += 90 * SECOND_MS;
         small_job(&s, one, JOB_EV_EXITED_OK);
     }
     small_node_state(&s, "server", NODE_DOWN);
     small_job(&s, job, JOB_EV_RELEASE);
-    CHECK(pass_at(&s, 44 * HOUR_MS) == 1 && small_started(&s, job));
+    CHECK(small_pass_at(&s, 44 * HOUR_MS) == 1 && small_started(&s, job));
 }
 
 static void a_gang_leaves_as_a_whole(void)
@@ -200,13 +195,13 @@ static void a_gang_leaves_as_a_whole(void)
     AUTO(small_free) struct small s = night_new();
     small_node(&s, "server", 2);
     uint64_t gang = submit(&s, 2, 2, saves);
-    CHECK(pass_at(&s, 20 * HOUR_MS) == 1);
+    CHECK(small_pass_at(&s, 20 * HOUR_MS) == 1);
     small_job(&s, gang, JOB_EV_STARTED);
-    CHECK(pass_at(&s, 32 * HOUR_MS - 30 * SECOND_MS) == 1);
+    CHECK(small_pass_at(&s, 32 * HOUR_MS - 30 * SECOND_MS) == 1);
     CHECK(s.plan.action[0].kind == ACT_TAKE && small_state(&s, gang) == JOB_FREEZING);
     small_job(&s, gang, JOB_EV_FROZE);
-    CHECK(pass_at(&s, 32 * HOUR_MS) == 0); /* the server alone does not hold it */
-    CHECK(pass_at(&s, 44 * HOUR_MS) == 1);
+    CHECK(small_pass_at(&s, 32 * HOUR_MS) == 0); /* the server alone does not hold it */
+    CHECK(small_pass_at(&s, 44 * HOUR_MS) == 1);
 }
 
 static void a_window_that_ends_at_once_is_reported_and_nothing_is_killed(void)
@@ -214,27 +209,27 @@ static void a_window_that_ends_at_once_is_reported_and_nothing_is_killed(void)
     AUTO(small_free) struct small s = night_new();
     uint64_t stays = submit(&s, 1, 1, (struct life){ .limit_ms = 2 * HOUR_MS });
     uint64_t leaves = submit(&s, 1, 1, saves);
-    CHECK(pass_at(&s, 20 * HOUR_MS) == 2);
+    CHECK(small_pass_at(&s, 20 * HOUR_MS) == 2);
     small_job(&s, stays, JOB_EV_STARTED);
     small_job(&s, leaves, JOB_EV_STARTED);
     s.now_ms = 21 * HOUR_MS;
     pool(&s, "desks", "closed 1970-01-01");
-    CHECK(pass_at(&s, 21 * HOUR_MS) == 1 && s.plan.action[0].job.v == leaves);
+    CHECK(small_pass_at(&s, 21 * HOUR_MS) == 1 && s.plan.action[0].job.v == leaves);
     CHECK(core_totals(s.c).overstays == 2); /* one of them is on its way */
     small_job(&s, leaves, JOB_EV_FROZE);
     CHECK(core_totals(s.c).overstays == 1 && small_state(&s, stays) == JOB_RUNNING);
     small_job(&s, stays, JOB_EV_EXITED_OK);
     CHECK(core_totals(s.c).overstays == 0);
-    CHECK(pass_at(&s, 24 * HOUR_MS) == 1 && small_state(&s, leaves) == JOB_THAWING);
+    CHECK(small_pass_at(&s, 24 * HOUR_MS) == 1 && small_state(&s, leaves) == JOB_THAWING);
 }
 
 static void a_pool_without_a_calendar_is_always_open(void)
 {
     AUTO(small_free) struct small s = night_new();
     uint64_t job = submit(&s, 1, 2, (struct life){ 0 });
-    CHECK(pass_at(&s, 21 * HOUR_MS) == 0);
+    CHECK(small_pass_at(&s, 21 * HOUR_MS) == 0);
     pool(&s, "desks", "");
-    CHECK(pass_at(&s, 21 * HOUR_MS) == 1 && small_started(&s, job));
+    CHECK(small_pass_at(&s, 21 * HOUR_MS) == 1 && small_started(&s, job));
     CHECK(core_wake_ms(s.c) == INT64_MAX);
 }
 
@@ -243,28 +238,28 @@ static void jobs_that_wait_already_are_asked_what_they_need(void)
     AUTO(small_free) struct small s = night_new();
     pool(&s, "desks", "");
     uint64_t runs = submit(&s, 1, 2, (struct life){ 0 }), waits = submit(&s, 1, 2, saves);
-    CHECK(pass_at(&s, 21 * HOUR_MS) == 1 && small_started(&s, runs));
+    CHECK(small_pass_at(&s, 21 * HOUR_MS) == 1 && small_started(&s, runs));
     small_job(&s, runs, JOB_EV_STARTED);
     pool(&s, "desks", NIGHT);
     small_job(&s, runs, JOB_EV_EXITED_OK);
-    CHECK(pass_at(&s, 21 * HOUR_MS + 1) == 1 && small_started(&s, waits));
+    CHECK(small_pass_at(&s, 21 * HOUR_MS + 1) == 1 && small_started(&s, waits));
 }
 
 static void a_window_that_was_shut_between_two_passes_counts_anew(void)
 {
     AUTO(small_free) struct small s = night_new();
     uint64_t job = submit(&s, 1, 2, saves);
-    CHECK(pass_at(&s, 32 * HOUR_MS - MINUTE_MS) == 0);
-    CHECK(pass_at(&s, 45 * HOUR_MS) == 1 && small_started(&s, job));
+    CHECK(small_pass_at(&s, 32 * HOUR_MS - MINUTE_MS) == 0);
+    CHECK(small_pass_at(&s, 45 * HOUR_MS) == 1 && small_started(&s, job));
 }
 
 static void a_clock_that_is_set_back_opens_a_window_again(void)
 {
     AUTO(small_free) struct small s = night_new();
     uint64_t job = submit(&s, 1, 2, saves);
-    CHECK(pass_at(&s, 32 * HOUR_MS + 1) == 0);
-    CHECK(pass_at(&s, 32 * HOUR_MS - MINUTE_MS) == 0); /* open, but not for long enough */
-    CHECK(pass_at(&s, 31 * HOUR_MS) == 1 && small_started(&s, job));
+    CHECK(small_pass_at(&s, 32 * HOUR_MS + 1) == 0);
+    CHECK(small_pass_at(&s, 32 * HOUR_MS - MINUTE_MS) == 0); /* open, but not for long enough */
+    CHECK(small_pass_at(&s, 31 * HOUR_MS) == 1 && small_started(&s, job));
 }
 
 static void move(struct small *s, const char *node, const char *to)
@@ -279,16 +274,16 @@ static void a_machine_moves_into_a_pool_and_out_of_one_with_what_runs_there(void
     struct node_view v;
     uint64_t frozen = submit(&s, 1, 1, saves), stays = submit(&s, 1, 1, (struct life){ 0 });
     move(&s, "desk", "");
-    CHECK(pass_at(&s, 10 * HOUR_MS) == 2); /* by day, for it is in no pool */
+    CHECK(small_pass_at(&s, 10 * HOUR_MS) == 2); /* by day, for it is in no pool */
     small_job(&s, frozen, JOB_EV_STARTED);
     small_job(&s, stays, JOB_EV_STARTED);
     move(&s, "desk", "desks");
     CHECK(core_node(s.c, (node_id){ 0 }, &v) && strcmp(v.pool, "desks") == 0 && !v.open);
-    CHECK(pass_at(&s, 10 * HOUR_MS + 1) == 1 && s.plan.action[0].job.v == frozen);
+    CHECK(small_pass_at(&s, 10 * HOUR_MS + 1) == 1 && s.plan.action[0].job.v == frozen);
     CHECK(core_totals(s.c).overstays == 2 && core_totals(s.c).total.of[RES_GPU] == 0);
     uint64_t waits = submit(&s, 1, 2, saves);
     struct job_view j;
-    CHECK(pass_at(&s, 10 * HOUR_MS + 2) == 0 && core_job(s.c, (job_id){ waits }, &j));
+    CHECK(small_pass_at(&s, 10 * HOUR_MS + 2) == 0 && core_job(s.c, (job_id){ waits }, &j));
     CHECK(j.why == WHY_WINDOW); /* what it was before it moved is no machine that has no room */
     move(&s, "desk", "attic");  /* nobody has spoken of it: always open */
     CHECK(core_node(s.c, (node_id){ 0 }, &v) && strcmp(v.pool, "attic") == 0 && v.open);
@@ -312,7 +307,7 @@ static void what_is_wrong_is_refused_and_changes_nothing(void)
     CHECK(small_try(&s, ev, &e) < 0 && e.code == ERR_INVALID && strstr(e.msg, "pool 'desks'"));
     ev.pool = (struct event_pool){ STR(""), STR("") };
     CHECK(small_try(&s, ev, &e) < 0 && e.code == ERR_INVALID);
-    CHECK(pass_at(&s, 20 * HOUR_MS) == 0 && core_totals(s.c).total.of[RES_GPU] == 2000);
+    CHECK(small_pass_at(&s, 20 * HOUR_MS) == 0 && core_totals(s.c).total.of[RES_GPU] == 2000);
 }
 
 static void why_names_the_window(void)
@@ -322,12 +317,12 @@ static void why_names_the_window(void)
     struct job_view v;
     struct err e;
     uint64_t job = submit(&s, 1, 1, saves), endless = submit(&s, 1, 1, (struct life){ 0 });
-    pass_at(&s, 9 * HOUR_MS);
+    small_pass_at(&s, 9 * HOUR_MS);
     CHECK(core_explain(s.c, (job_id){ job }, s.now_ms, &x, &e) == 0 && x.n == 1);
     CHECK(x.line[0].why == WHY_WINDOW);
     CHECK_STR(x.line[0].text, "1 machine that could run it is lent from 1970-01-01T20:00:00Z on");
     CHECK(core_job(s.c, (job_id){ job }, &v) && v.why == WHY_WINDOW && v.request.stay == 0);
-    pass_at(&s, 20 * HOUR_MS);
+    small_pass_at(&s, 20 * HOUR_MS);
     CHECK(core_explain(s.c, (job_id){ endless }, s.now_ms, &x, &e) == 0 && x.n == 1);
     CHECK_STR(x.line[0].text, "1 machine that could run it is given back at 1970-01-02T08:00:00Z: "
                               "it has no time limit, and cannot be frozen");
@@ -339,7 +334,7 @@ static void what_lent_machines_cannot_run_goes_first_on_the_others(void)
     small_node(&s, "server", 4);
     uint64_t small = submit(&s, 1, 2, saves), large = submit(&s, 1, 4, saves);
     uint64_t more = submit(&s, 1, 2, saves);
-    CHECK(pass_at(&s, 20 * HOUR_MS) == 2);
+    CHECK(small_pass_at(&s, 20 * HOUR_MS) == 2);
     CHECK(small_started(&s, large) && small_started(&s, small) && !small_started(&s, more));
 }
 

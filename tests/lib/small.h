@@ -115,6 +115,13 @@ static inline size_t small_pass(struct small *s)
     return s->plan.n;
 }
 
+static inline size_t small_pass_at(struct small *s, int64_t t_ms)
+{
+    s->now_ms = t_ms;
+    arena_reset(&s->a);
+    return small_pass(s);
+}
+
 static inline bool small_started(const struct small *s, uint64_t job)
 {
     for (size_t i = 0; i < s->plan.n; i++)
