@@ -105,7 +105,7 @@ def _(c):
     assert "its time to begin has not come yet" in told(c, "ps"), told(c, "ps")
     shown = told(c, "show", number, TZ="UTC")
     assert re.search(r"\nbegin      2100-07-01T12:30:00  \(in \d+d", shown), shown
-    assert "it begins not before 2100-07-01T12:30:00Z, in " in told(c, "why", number)
+    assert "it begins not before 2100-07-01T12:30:00, in " in told(c, "why", number, TZ="UTC")
     with open(f"{c.work}/job.yaml", "w", encoding="utf-8") as f:
         f.write("command: 'true'\nbegin: 2100-07-01 14:30\n")
     file = told(c, "submit", "-o", "name", "job.yaml", TZ="UTC")
