@@ -45,6 +45,8 @@ static bool has_node(const struct reservation *r, uint32_t node)
 
 static int64_t free_ms(const struct reservation *r, int64_t wall_ms)
 {
+    if (wall_ms == INT64_MIN) /* no pass has seen the clock yet */
+        return INT64_MAX;
     return r->from_ms > wall_ms ? r->from_ms - wall_ms : -1;
 }
 

@@ -71,7 +71,7 @@ static int check_once(const struct control_pool_def *def, size_t n, struct err *
         for (size_t m = 0; m < def[i].nodes; m++) {
             struct str name = str_of(def[i].node[m]);
             uint32_t at = names_find(&seen, name);
-            if (at != NAME_NONE)
+            if (at < k)
                 return err_set(e, ERR_INVALID, "%.*s: nodes: '%s' is in '%.*s' already",
                                STR_ARG(def[i].name), def[i].node[m], STR_ARG(def[pool[at]].name));
             names_intern(&seen, name);
