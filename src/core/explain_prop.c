@@ -277,7 +277,7 @@ static void take_away(struct core *c, uint64_t id, const struct explanation *x, 
 {
     const struct job *j = &c->queue.job[queue_find(&c->queue, id)];
     const struct request r = c->shapes.at[j->shape].request;
-    struct after a[AFTER_MAX];
+    struct after a[AFTER_MAX] = { 0 };
     uint32_t afters = j->later ? later_open(c, later_of(c, id), a) : 0, met = 0;
     int64_t begin_ms = j->later ? later_of(c, id)->begin_ms : 0, due_ms = t_ms;
     for (size_t i = 0; i < x->n; i++) {

@@ -116,9 +116,9 @@ static uint32_t family_place(struct history *h, uint32_t user)
 
 static struct history_row *family_row(struct history *h, struct history_of of)
 {
-    struct history_row *known = find_family(h, of);
-    if (known)
-        return known;
+    uint64_t hit;
+    if (map_get(&h->family_by_key, family_key(&of), &hit))
+        return &h->family[hit];
     uint32_t at = family_place(h, of.user);
     h->family[at] = row_below(known_tenant_row(h, of), of);
     h->heard[at] = ++h->ends;

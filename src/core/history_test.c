@@ -153,15 +153,16 @@ static int64_t one_run(struct rng *r, size_t of)
 /* By how many times the middle of what is foretold is off, in doublings; a mean over all sorts. */
 static double off_by(const struct history *h, bool by_family)
 {
+    const size_t works = ARRAY_LEN(work);
     double sum = 0;
-    for (size_t i = 0; i < ARRAY_LEN(work); i++) {
+    for (size_t i = 0; i < works; i++) {
         uint32_t family = by_family ? work[i].family : 0;
         double said = (double)left_ms(h, of_family(1, work[i].user, family), 0, 0.5);
         double real = (double)work[i].run_ms;
         for (double step = MAX(said, real) / MIN(said, real); step > 1; step /= 1.0717734625362931)
             sum += 0.1;
     }
-    return sum / (double)ARRAY_LEN(work);
+    return sum / (double)works;
 }
 
 static void families_are_told_apart_where_a_tenant_mixes_them_and_better_with_age(void)

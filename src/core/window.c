@@ -23,10 +23,10 @@ int64_t window_stay_ms(uint8_t stay)
 
 uint8_t window_stay_of(int64_t ms)
 {
-    for (uint8_t i = 1; i < ARRAY_LEN(stay_min); i++)
-        if (ms <= window_stay_ms(i))
-            return i;
-    return 0;
+    uint32_t i = 1;
+    while (i < ARRAY_LEN(stay_min) && ms > window_stay_ms((uint8_t)i))
+        i++;
+    return i < ARRAY_LEN(stay_min) ? (uint8_t)i : 0;
 }
 
 uint8_t window_stay_in(int64_t ms)
