@@ -129,12 +129,15 @@ static int read_nodes(const struct core *c, struct str list, uint32_t *out, stru
         str_cut(list, ',', &one, &list);
         uint32_t node = names_find(&c->cluster.node_names, one);
         if (node == NAME_NONE) {
-            err_about(e, "nodes");
-            return err_set(e, ERR_NOT_FOUND, "nodes: there is no machine '%.*s'", STR_ARG(one));
+            err_set(e, ERR_NOT_FOUND, "nodes: there is no machine '%.*s'", STR_ARG(one));
+            err_hint(e, "see those there are: nightshift nodes");
+            return err_about(e, "nodes");
         }
         for (int k = 0; k < n; k++)
-            if (out[k] == node)
-                return err_set(e, ERR_INVALID, "nodes: '%.*s' is named twice", STR_ARG(one));
+            if (out[k] == node) {
+                err_set(e, ERR_INVALID, "nodes: '%.*s' is named twice", STR_ARG(one));
+                return err_about(e, "nodes");
+            }
         out[n++] = node;
     }
     return n;
@@ -164,10 +167,15 @@ static int check(const struct core *c, const struct event_reserve *v, uint32_t *
     *out_tenant = shares_tenant(&c->shares, v->tenant);
     if (v->name.n == 0 || v->name.n > NAME_MAX_BYTES)
         return err_set(e, ERR_INVALID, "name: 1 to %d bytes are needed", NAME_MAX_BYTES);
-    if (*out_tenant == NONE)
-        return err_set(e, ERR_NOT_FOUND, "tenant: there is no tenant '%.*s'", STR_ARG(v->tenant));
-    if (v->until_ms <= v->from_ms || v->from_ms < -TIME_MAX_MS || v->until_ms > TIME_MAX_MS)
-        return err_set(e, ERR_INVALID, "until: it must end after it begins");
+    if (*out_tenant == NONE) {
+        err_set(e, ERR_NOT_FOUND, "tenant: there is no tenant '%.*s'", STR_ARG(v->tenant));
+        err_hint(e, "see those there are: nightshift quota");
+        return err_about(e, "tenant");
+    }
+    if (v->until_ms <= v->from_ms || v->from_ms < -TIME_MAX_MS || v->until_ms > TIME_MAX_MS) {
+        err_set(e, ERR_INVALID, "until: it must end after it begins");
+        return err_about(e, "until_ms");
+    }
     if (!find(c, v->name) && c->cluster.reservations >= RESERVATIONS_MAX)
         return err_set(e, ERR_TOO_LARGE, "more than %u reservations", RESERVATIONS_MAX);
     return 0;
@@ -240,11 +248,11 @@ int reservation_of(const struct core *c, struct str name, uint32_t tenant, uint1
     *out = 0;
     if (name.n == 0)
         return 0;
-    err_about(e, "reservation");
     if (!r) {
         err_set(e, ERR_NOT_FOUND, "reservation: there is no '%.*s', or it has ended",
                 STR_ARG(name));
-        return err_hint(e, "see them: nightshift reservations");
+        err_hint(e, "see them: nightshift reservations");
+        return err_about(e, "reservation");
     }
     for (uint32_t i = tenant; i != NONE; i = c->shares.at[i].parent)
         if (i == r->tenant) {
@@ -253,7 +261,8 @@ int reservation_of(const struct core *c, struct str name, uint32_t tenant, uint1
         }
     err_set(e, ERR_DENIED, "reservation: '%s' is not of tenant '%s'", r->name,
             c->shares.at[tenant].name);
-    return err_hint(e, "submit it for '%s'", c->shares.at[r->tenant].name);
+    err_hint(e, "submit it for '%s'", c->shares.at[r->tenant].name);
+    return err_about(e, "reservation");
 }
 
 /* ---- looking ---- */

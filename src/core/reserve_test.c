@@ -132,6 +132,7 @@ static void what_is_wrong_is_refused_and_changes_nothing(void)
     struct err e;
     CHECK(reserve(&s, "two", "course", "pc1", &e) < 0 && e.code == ERR_CONFLICT);
     CHECK(reserve(&s, "two", "nobody", "pc2", &e) < 0 && e.code == ERR_NOT_FOUND);
+    CHECK_STR(e.field, "tenant");
     CHECK(reserve(&s, "two", "course", "pc2,pc9", &e) < 0 && strstr(e.msg, "pc9"));
     CHECK(reserve(&s, "two", "course", "pc2,pc2", &e) < 0 && strstr(e.msg, "twice"));
     CHECK(reserve(&s, "", "course", "pc2", &e) < 0);
@@ -139,6 +140,7 @@ static void what_is_wrong_is_refused_and_changes_nothing(void)
     struct event ev = submit_event(&s, "lab", (struct request){ .replicas = 1, .gpus = 1 });
     ev.submit.reservation = STR("class");
     CHECK(core_apply(s.c, &ev, &e) < 0 && e.code == ERR_DENIED);
+    CHECK_STR(e.field, "reservation");
     struct reservation_view v;
     CHECK(core_reservation(s.c, 0, &v) && v.n == 1 && v.node[0] == 0);
     CHECK(!core_reservation(s.c, 1, &v) && core_audit(s.c, &e) == 0);
