@@ -110,8 +110,8 @@ void turn_changed(struct control *c, const struct change *ch, struct control_don
     t->events = true;
     char name[32];
     snprintf(name, sizeof name, "%s.changed", ch->noun);
-    log_event(c->config.log, LOG_INFO_, name, "%s=%.*s what=%s by=%.*s", ch->noun,
-              STR_ARG(ch->name), ch->what, STR_ARG(ch->by));
+    log_event(c->config.log, LOG_INFO_, name, "name=%.*s what=%s by=%.*s", STR_ARG(ch->name),
+              ch->what, STR_ARG(ch->by));
     turn_done(c, done);
     turn_close_soon(c, true);
 }
