@@ -97,7 +97,7 @@ DURATION = ("", "soon", "-1h", "1 h", "1h1h", "1s1h", "99999d", "1:60", "9" * 65
 SIGNAL = ("", "NOPE", "usr1", 0, 65, -1, 1.5, True, [], {}, "SIG", "x" * 17)
 
 FIELDS = {
-    "name": text(253), "tenant": text(253), "profile": (*text(253), "no-such-profile"),
+    "name": text(253), "tenant": text(253), "reservation": text(253), "profile": (*text(253), "no-such-profile"),
     "command": ([], "", [""], [5], [["true"]], 5, True, {}, ["a\0b"], "a\0b", ["x"] * 4097, "x" * (128 * 1024 + 1)),
     "workdir": path(4095), "cwd": path(4095),
     "env": (5, "A=b", [], {"": "x"}, {"1A": "x"}, {"A=B": "x"}, {"A B": "x"}, {"A": None}, {"A": []}, {"A": {}},
@@ -179,6 +179,7 @@ def _(c, h):
         full = spec if "command" in spec or spec == {} else {"command": ["true"], **spec}
         is_problem(h.ask("POST", "/v1/jobs", full), 400, field, str(spec))
     is_problem(h.ask("POST", "/v1/jobs", {"command": ["true"], "tenant": "nobody"}), 404, "tenant", "tenant")
+    is_problem(h.ask("POST", "/v1/jobs", {"command": ["true"], "reservation": "none"}), 404, "reservation", "reservation")
     for batch, field in (({"jobs": []}, "jobs"), ({"jobs": 5}, "jobs"), ({"jobs": {}}, "jobs"),
                          ({"jobs": [{"command": ["true"]}] * 1001}, "jobs"), ({"jobs": [5]}, "jobs[0]"),
                          ({"jobs": [{"command": ["true"]}], "name": "x"}, "name")):

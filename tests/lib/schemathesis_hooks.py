@@ -22,8 +22,9 @@ def total_bytes(spec):
 
 
 def known_names(spec):
-    """Which tenants, profiles and GPU models there are, the site says and not the schema."""
+    """Which tenants, reservations, profiles and GPU models there are, the site says and not the schema."""
     spec.pop("tenant", None)
+    spec.pop("reservation", None)
     spec.pop("profile", None)
     if spec.get("resources"):
         spec["resources"].pop("gpu_type", None)
