@@ -154,6 +154,9 @@ static struct eta interval(const struct core *c, const struct job *j, double ahe
         int64_t left_ms = all_ms - waited_ms;
         at[i] = now_ms + MAX(left_ms, all_ms / 4);
     }
+    const struct reservation *in = reservation_at(c, c->shapes.at[j->shape].request.reservation);
+    if (in)
+        at[0] = MAX(at[0], in->from_ms); /* not before it begins */
     return (struct eta){ at[0], MAX(at[0], at[1]) };
 }
 
@@ -217,8 +220,8 @@ void forecast_state(struct core *c)
     for (uint32_t stated = 0; f->first < f->n && stated < STATE_MAX; f->first++) {
         uint32_t job = queue_find(&c->queue, f->fresh[f->first]);
         struct job *j = job == NONE ? NULL : &c->queue.job[job];
-        if (!j || j->group == NONE || j->is_stated)
-            continue;
+        if (!j || j->group == NONE || j->is_stated || c->shapes.at[j->shape].request.reservation)
+            continue; /* what waits for its reservation teaches nothing about waiting for room */
         j->ahead = (float)ahead_of(c, j);
         j->is_stated = true;
         j->stated_ms = c->now_ms;

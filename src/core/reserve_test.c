@@ -103,6 +103,7 @@ static void while_it_lasts_its_machines_are_for_its_jobs_only(void)
     CHECK(pass_at(&s, FROM_MS - 1) == 0);
     CHECK(core_explain(s.c, (job_id){ pupil }, s.now_ms, &x, &e) == 0);
     CHECK(x.n == 1 && x.line[0].why == WHY_RESERVED && core_wake_ms(s.c) == FROM_MS);
+    CHECK(x.has_eta && x.eta.p50_ms >= FROM_MS && x.eta.p90_ms >= x.eta.p50_ms);
     CHECK(pass_at(&s, FROM_MS) == 1 && where(&s, pupil) == 0);
     uint64_t other = submit(&s, "lab", 2, (struct life){ .thaw_cost_ms = 10000 });
     CHECK(pass_at(&s, FROM_MS + HOUR_MS) == 1 && where(&s, other) == 1);
