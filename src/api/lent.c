@@ -43,9 +43,9 @@ static struct leave leave_of(struct core *core, job_id id, const struct reservat
     struct leave l = { LEAVE_NEVER, INT64_MAX };
     struct job_view v;
     if (!begin)
-        core_leave(core, id, &l);
+        core_leave(core, id, LEAVE_BY_WINDOW, &l);
     else if (core_job(core, id, &v) && v.request.reservation != begin->number)
-        core_leave_by(core, id, begin->at_ms, &l);
+        core_leave(core, id, begin->at_ms, &l);
     return l;
 }
 

@@ -125,7 +125,7 @@ static bool *find_busy(const struct control *c, int64_t by_ms, uint32_t nodes)
         job_id id = { c->book.at[i]->id };
         struct job_view v;
         struct leave l;
-        if (!core_leave_by(c->core, id, by_ms, &l) || l.how != LEAVE_STAYS ||
+        if (!core_leave(c->core, id, by_ms, &l) || l.how != LEAVE_STAYS ||
             !core_job(c->core, id, &v))
             continue;
         for (uint32_t k = 0; k < v.n; k++)
@@ -242,7 +242,7 @@ int control_reservation_delete(struct control *c, struct str name, struct str by
 {
     struct event ev = { .t_ms = control_now_ms(c), .kind = EVENT_RESERVE, .reserve = { name } };
     if (turn_apply(c, &ev, e) < 0)
-        return err_hint(e, "see those there are: nightshift reservations");
+        return -1;
     turn_changed(c, &(struct change){ "reservation", name, "remove", by }, done);
     return 0;
 }

@@ -150,7 +150,7 @@ static void machines_where_something_may_still_run_come_last(void)
     CHECK_STR(reserve(t, w), "");
     CHECK_STR(nodes_of(t, "class"), "pc1 srv");
     struct leave l;
-    CHECK(core_leave_by(control_core(t->c), (job_id){ stays }, t->now_ms + HOUR_MS, &l));
+    CHECK(core_leave(control_core(t->c), (job_id){ stays }, t->now_ms + HOUR_MS, &l));
     CHECK(l.how == LEAVE_STAYS && l.at_ms == INT64_MAX);
 }
 
@@ -175,7 +175,7 @@ static void what_is_wrong_is_refused_by_field_and_changes_nothing(void)
         const char *field, *why;
     } rows[] = {
         { { "x", NULL, "pc1", .for_ms = 1 }, "tenant", "has to be said" },
-        { { "x", "nobody", "pc1", .for_ms = 1 }, "tenant", "there is no tenant" },
+        { { "x", "nobody", "pc1", .for_ms = 1 }, "tenant", "there is no 'nobody'" },
         { { "x", "vision", "pc1", .gpus = 0 }, "for", "either it or until_ms" },
         { { "x", "vision", "pc1", .for_ms = -1 }, "for", "after it begins" },
         { { "x", "vision", "pc1", .in_ms = -HOUR_MS, .for_ms = HOUR_MS }, "for", "over already" },
@@ -186,7 +186,7 @@ static void what_is_wrong_is_refused_by_field_and_changes_nothing(void)
         { { "x", "vision", "pc1", "A100", .for_ms = 1 }, "gpu_type", "it needs gpus" },
         { { "x", "vision", "", .for_ms = 1 }, "nodes", "at least one" },
         { { "x", "vision", "pc[", .for_ms = 1 }, "nodes", "nodes: " },
-        { { "x", "vision", "pc9", .for_ms = 1 }, "nodes", "no machine 'pc9'" },
+        { { "x", "vision", "pc9", .for_ms = 1 }, "nodes", "there is no 'pc9'" },
         { { "x", "vision", "pc1,pc1", .for_ms = 1 }, "nodes", "twice" },
         { { "a b", "vision", "pc1", .for_ms = 1 }, "", "cannot be a reservation's name" },
     };

@@ -190,9 +190,9 @@ struct leave {
     enum leave_how how;
     int64_t at_ms; /* of a stay: when its limit ends it; INT64_MAX: it has none */
 };
-bool core_leave(const struct core *c, job_id id, struct leave *out); /* false: it holds nothing */
-/* The same, were they gone at this time: a reservation begins then. */
-bool core_leave_by(const struct core *c, job_id id, int64_t by_ms, struct leave *out);
+#define LEAVE_BY_WINDOW INT64_MIN /* or were they gone at a time: a reservation begins then */
+bool core_leave(const struct core *c, job_id id, int64_t by_ms,
+                struct leave *out); /* false: it holds nothing */
 
 /* What it waits for still; returns how many were written. */
 uint32_t core_job_after(const struct core *c, job_id id, struct after out[AFTER_MAX]);

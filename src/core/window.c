@@ -269,39 +269,23 @@ static int64_t closes_ms(const struct core *c, const struct job *j)
     return ms;
 }
 
-static struct leave leave_by(const struct core *c, const struct job *j, int64_t close_ms)
+bool core_leave(const struct core *c, job_id id, int64_t by_ms, struct leave *out)
 {
-    int64_t end_ms = INT64_MAX;
+    uint32_t job = queue_find(&c->queue, id.v);
+    const struct job *j = job == NONE ? NULL : &c->queue.job[job];
+    if (!j || !j->held)
+        return false;
+    int64_t end_ms = INT64_MAX, close_ms = by_ms == LEAVE_BY_WINDOW ? closes_ms(c, j) : by_ms;
     if (j->limit_ms)
         end_ms = c->wall_ms + MAX(j->limit_ms - core_ran_ms(j, c->now_ms), INT64_C(0));
     if (close_ms == INT64_MAX)
-        return (struct leave){ LEAVE_NEVER, INT64_MAX };
-    if (end_ms <= window_leave_ms(c, j, close_ms))
-        return (struct leave){ LEAVE_ENDS, end_ms };
-    if (j->thaw_cost_ms && (can_leave(j) || j->leaving))
-        return (struct leave){ j->restarts ? LEAVE_ANEW : LEAVE_FROZEN,
+        *out = (struct leave){ LEAVE_NEVER, INT64_MAX };
+    else if (end_ms <= window_leave_ms(c, j, close_ms))
+        *out = (struct leave){ LEAVE_ENDS, end_ms };
+    else if (j->thaw_cost_ms && (can_leave(j) || j->leaving))
+        *out = (struct leave){ j->restarts ? LEAVE_ANEW : LEAVE_FROZEN,
                                MAX(window_leave_ms(c, j, close_ms), c->wall_ms) };
-    return (struct leave){ end_ms <= close_ms ? LEAVE_ENDS : LEAVE_STAYS, end_ms };
-}
-
-static const struct job *find_holding(const struct core *c, job_id id)
-{
-    uint32_t job = queue_find(&c->queue, id.v);
-    return job == NONE || !c->queue.job[job].held ? NULL : &c->queue.job[job];
-}
-
-bool core_leave(const struct core *c, job_id id, struct leave *out)
-{
-    const struct job *j = find_holding(c, id);
-    if (j)
-        *out = leave_by(c, j, closes_ms(c, j));
-    return j != NULL;
-}
-
-bool core_leave_by(const struct core *c, job_id id, int64_t by_ms, struct leave *out)
-{
-    const struct job *j = find_holding(c, id);
-    if (j)
-        *out = leave_by(c, j, by_ms);
-    return j != NULL;
+    else
+        *out = (struct leave){ end_ms <= close_ms ? LEAVE_ENDS : LEAVE_STAYS, end_ms };
+    return true;
 }
