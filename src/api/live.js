@@ -159,13 +159,22 @@ function drawTile({ f }, g, node) {
   put(f.free, g.jobs.length ? free : node.state === 'up' && (node.open ? 'free' : 'not lent now'));
 }
 
+function soonText(ms) {
+  const near = ms - Date.now() < 6 * 86400000;
+  const day = near ? { weekday: 'short' } : { day: 'numeric', month: 'short' };
+  return new Date(ms).toLocaleString('en-GB', { ...day, hour: '2-digit', minute: '2-digit' });
+}
+
 /* "closed until Mon 20:00", of a machine that is lent. */
 function windowText(n) {
-  const at = new Date(n.until_ms);
-  const near = n.until_ms - Date.now() < 6 * 86400000;
-  const day = near ? { weekday: 'short' } : { day: 'numeric', month: 'short' };
-  const time = at.toLocaleString('en-GB', { ...day, hour: '2-digit', minute: '2-digit' });
-  return n.pool && `${n.pool}: ${n.open ? 'open' : 'closed'}${n.until_ms ? ` until ${time}` : ''}`;
+  return n.pool && `${n.pool}: ${n.open ? 'open' : 'closed'}${n.until_ms ? ` until ${soonText(n.until_ms)}` : ''}`;
+}
+
+/* "class: reserved from Tue 10:00", or until when. */
+function reservedText(n) {
+  const r = n.reserved;
+  const open = r && r.from_ms <= Date.now();
+  return r && `${r.name}: reserved ${open ? 'until' : 'from'} ${soonText(open ? r.until_ms : r.from_ms)}`;
 }
 
 function drawMachine(e, n) {
@@ -174,7 +183,7 @@ function drawMachine(e, n) {
   const mem = n.mem_mib - n.mem_free_mib;
   const states = { up: '', drain: 'draining: takes nothing new', down: 'down: cannot be reached' };
   put(f.name, n.name);
-  put(f.note, words(many(n.gpus.length, 'GPU'), n.simulated && 'simulated', windowText(n)));
+  put(f.note, words(many(n.gpus.length, 'GPU'), n.simulated && 'simulated', windowText(n), reservedText(n)));
   put(f.state, states[n.state] ?? n.state);
   e.classList.toggle('off', n.state === 'down' || n.open === false);
   fill(f.cpuBar, cpu, n.cpu_milli);
@@ -367,7 +376,7 @@ let events = null;
 function listen() {
   if (events || document.hidden) return;
   events = new EventSource('/v1/events');
-  for (const kind of ['open', 'message', 'job', 'node', 'pool', 'tenant'])
+  for (const kind of ['open', 'message', 'job', 'node', 'pool', 'reservation', 'tenant'])
     events.addEventListener(kind, () => look(EVENT_MS));
   events.onerror = () => {
     const refused = events?.readyState === EventSource.CLOSED;

@@ -108,10 +108,22 @@ static void put_window(struct call *c, struct json_out *w, const struct node_vie
         json_put_null(w, "pool");
     }
     json_put_bool(w, "open", open);
-    if (until_ms == INT64_MAX)
-        json_put_null(w, "until_ms");
-    else
-        json_put_i64(w, "until_ms", until_ms);
+    put_when(w, "until_ms", until_ms);
+}
+
+/* The reservation that it has now, or will have next. */
+static void put_reserved(struct call *c, struct json_out *w, const struct node_view *v)
+{
+    struct reservation_view r = { 0 };
+    if (v->reserved)
+        control_reservation_at(c->api->config.control, v->reserved - 1, &r);
+    if (!r.name) {
+        json_put_null(w, "reserved");
+        return;
+    }
+    json_begin(w, "reserved", '{');
+    put_reservation_head(c, w, &r);
+    json_end(w, '}');
 }
 
 static void put_node(struct call *c, struct json_out *w, const struct node_view *v,
@@ -129,6 +141,7 @@ static void put_node(struct call *c, struct json_out *w, const struct node_view 
     json_put_u64(w, "mem_mib", v->mem_mib);
     json_put_u64(w, "mem_free_mib", v->mem_free_mib);
     put_window(c, w, v);
+    put_reserved(c, w, v);
     json_begin(w, "jobs", '[');
     for (const struct holder *h = holders; h; h = h->next)
         if (h->slot.gpu_mask == 0)
@@ -168,14 +181,9 @@ int api_node_list(struct call *c, struct err *e)
     return reply_nodes(c, STR(""), e);
 }
 
-struct node_later {
-    struct call call;
-    struct str name;
-};
-
 static void on_node_done(void *ctx)
 {
-    struct node_later *l = ctx;
+    struct named_later *l = ctx;
     struct err e;
     if (reply_nodes(&l->call, l->name, &e) < 0)
         http_reply_error(l->call.rq, &e, NULL);
@@ -183,10 +191,7 @@ static void on_node_done(void *ctx)
 
 static int set_state(struct call *c, enum node_state state, struct err *e)
 {
-    struct node_later *l = arena_new(http_arena(c->rq), struct node_later);
-    struct arena *a = http_arena(c->rq);
-    *l = (struct node_later){ .call = *c };
-    l->name = (struct str){ arena_strndup(a, c->param[0].p, c->param[0].n), c->param[0].n };
+    struct named_later *l = named_later_new(c);
     struct str unused; /* nothing keeps it yet */
     if (read_verb(c, &unused, e) < 0)
         return -1;

@@ -147,6 +147,43 @@ struct holder {
 int find_holders(struct call *c, struct holder ***out, size_t nodes, struct err *e) MUST_USE;
 void put_holder(struct call *c, struct json_out *w, const struct holder *h); /* its members */
 
+/* ---- what has machines and times: pools and reservations (lent.c) ---- */
+
+/* A change of what has a name: answered when it is on the disk. */
+struct named_later {
+    struct call call;
+    struct str name, body; /* body: of a removal */
+};
+struct named_later *named_later_new(struct call *c); /* the name is param 0 */
+/* Answers with its name and the machines that it had. */
+int named_removal(struct named_later *l, const char *const *node, size_t nodes,
+                  struct control_done *out, struct err *e) MUST_USE;
+
+/* Members of a body, checked; what an error is about is the call's field. */
+struct times {
+    bool has_from, has_until;
+    int64_t from_ms, until_ms;
+    int64_t for_ms; /* 0: not said */
+};
+int read_times(struct call *c, const struct json *o, struct times *out, struct err *e) MUST_USE;
+int read_nodes(struct call *c, const struct json *o, struct buf *all, bool *given, struct err *e)
+    MUST_USE;
+
+void put_when(struct json_out *w, const char *key, int64_t ms); /* INT64_MAX: null */
+void put_machine(struct json_out *w, const char *name,
+                 const struct node_view *v); /* all zero: it has not come yet */
+
+/* What runs on a machine, and how each leaves it: when windows end, or when a reservation begins. */
+struct reservation_begin {
+    uint32_t number; /* jobs of it stay */
+    int64_t at_ms;
+};
+void put_leaving(struct call *c, struct json_out *w, const char *node, const struct holder *h,
+                 const struct reservation_begin *begin);
+
+void put_reservation_head(struct call *c, struct json_out *w,
+                          const struct reservation_view *r); /* name, tenant, times */
+
 /* ---- handlers, by noun ---- */
 
 api_fn api_job_list, api_job_submit, api_job_check, api_job_get, api_job_cancel, api_job_hold,
@@ -156,7 +193,9 @@ api_fn api_job_log;                                                /* log.c */
 api_fn api_job_stream, api_job_stream_send;                        /* stream.c */
 api_fn api_node_list, api_node_drain, api_node_resume;             /* nodes.c */
 api_fn api_pool_list, api_pool_get, api_pool_put, api_pool_delete, api_pool_open, api_pool_close,
-    api_pool_regular;        /* pools.c */
+    api_pool_regular; /* pools.c */
+api_fn api_reservation_list, api_reservation_get, api_reservation_put,
+    api_reservation_delete;  /* reservations.c */
 api_fn api_quota, api_usage; /* shares.c */
 api_fn api_events;           /* events.c */
 api_fn api_token_list, api_token_create, api_token_delete, api_session_open, api_session_close,

@@ -41,7 +41,8 @@ enum word_kind {
     WORD_NONE,
     WORD_JOB,
     WORD_NODE,
-    WORD_POOL, /* a verb of `pools`, or a pool */
+    WORD_POOL,        /* a verb of `pools`, or a pool */
+    WORD_RESERVATION, /* likewise */
     WORD_FILE,
     WORD_PROGRAM, /* a command line to run */
     WORD_COMMAND  /* of nightshift */

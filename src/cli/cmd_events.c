@@ -38,11 +38,11 @@ struct follow {
     bool closed;   /* nobody reads our output any more */
 };
 
-static void add_pool_event(const struct json *root, struct buf *b)
+static void add_change(const struct json *root, const char *noun, struct buf *b)
 {
     char when[24];
-    buf_printf(b, "%s  pool ", text_time_seconds(field_i64(root, "t_ms", 0), when));
-    text_add_fit(b, field_str(root, "pool"), 40);
+    buf_printf(b, "%s  %s ", text_time_seconds(field_i64(root, "t_ms", 0), when), noun);
+    text_add_fit(b, field_str(root, noun), 40);
     buf_addz(b, "  ");
     text_add_fit(b, field_str(root, "what"), 24);
     buf_addz(b, " by ");
@@ -63,7 +63,9 @@ static void print_event(struct follow *f, struct str data, struct err *e)
     if (cli_output(&f->o->common) == OUT_JSON) {
         buf_add(&b, data);
     } else if (field_known(root, "pool")) {
-        add_pool_event(root, &b);
+        add_change(root, "pool", &b);
+    } else if (field_known(root, "reservation")) {
+        add_change(root, "reservation", &b);
     } else {
         struct str from = field_str(root, "from"), reason = field_str(root, "reason");
         buf_printf(&b, "%s  job %-6s ", text_time_seconds(field_i64(root, "t_ms", 0), when), job);

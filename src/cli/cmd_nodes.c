@@ -16,12 +16,18 @@ static const struct opt opts[] = {
 };
 
 static const struct column columns[] = {
-    { "NAME", false, true },     { "STATE", false, false }, { "GPU MODEL", false, true },
-    { "GPUS", false, false },    { "FREE", true, false },   { "CPUS FREE", true, false },
-    { "MEM FREE", true, false }, { "JOBS", true, false },   { "POOL", false, true },
-    { "WINDOW", false, false },
+    { "NAME", false, true },     { "STATE", false, false },   { "GPU MODEL", false, true },
+    { "GPUS", false, false },    { "FREE", true, false },     { "CPUS FREE", true, false },
+    { "MEM FREE", true, false }, { "JOBS", true, false },     { "POOL", false, true },
+    { "WINDOW", false, false },  { "RESERVED", false, true },
 };
-#define LENT_COLUMNS 2u /* the last: only where a machine is in a pool */
+enum {
+    COLUMN_POOL = 8,      /* it and the next: only where a machine is in a pool */
+    COLUMN_RESERVED = 10, /* only where one is reserved */
+};
+struct shown {
+    bool lent, reserved;
+};
 
 static const struct column gpu_columns[] = {
     { "NODE", false, true }, { "GPU", true, false },  { "MODEL", false, true },
@@ -61,7 +67,22 @@ static void add_window(struct table *t, const struct json *n)
         table_addz(t, open ? "open" : "closed");
 }
 
-static void add_node(struct table *t, const struct json *n, bool lent)
+/* "class until 12:00", or "class from Tue 10:00". */
+static void add_reserved(struct table *t, const struct json *n)
+{
+    char at[24];
+    const struct json *r = json_find(n, "reserved");
+    if (!field_known(n, "reserved")) {
+        table_addz(t, "-");
+        return;
+    }
+    int64_t now_ms = cli_now_ms(), from_ms = field_i64(r, "from_ms", 0);
+    bool open = from_ms <= now_ms;
+    table_printf(t, "%.*s %s %s", STR_ARG(field_str(r, "name")), open ? "until" : "from",
+                 text_soon(open ? field_i64(r, "until_ms", 0) : from_ms, now_ms, at));
+}
+
+static void add_node(struct table *t, const struct json *n, struct shown shown)
 {
     AUTO(buf_free) struct buf bar = BUF(4096);
     char a[24], b[24];
@@ -88,8 +109,10 @@ static void add_node(struct table *t, const struct json *n, bool lent)
     table_printf(t, "%s/%s", text_mib(field_u64(n, "mem_free_mib"), a),
                  text_mib(field_u64(n, "mem_mib"), b));
     table_printf(t, "%zu", jobs);
-    if (lent)
+    if (shown.lent)
         add_window(t, n);
+    if (shown.reserved)
+        add_reserved(t, n);
 }
 
 /* -o wide: a row for each GPU, with who has it. */
@@ -115,17 +138,29 @@ static void add_gpus(struct table *t, const struct json *n)
     }
 }
 
+static size_t choose_columns(struct shown shown, struct column out[static ARRAY_LEN(columns)])
+{
+    size_t n = 0;
+    for (size_t i = 0; i < ARRAY_LEN(columns); i++)
+        if (i < COLUMN_POOL || (i < COLUMN_RESERVED ? shown.lent : shown.reserved))
+            out[n++] = columns[i];
+    return n;
+}
+
 static int print_nodes(const struct nodes_opts *o, const struct json *nodes, struct err *e)
 {
     enum output form = cli_output(&o->common);
-    bool lent = false;
+    struct column used[ARRAY_LEN(columns)];
+    struct shown shown = { 0 };
     for (const struct json *n = json_is_array(nodes) ? json_first(nodes) : NULL; n;
-         n = json_next(nodes, n))
-        lent = lent || field_known(n, "pool");
-    size_t width = ARRAY_LEN(columns) - (lent ? 0 : LENT_COLUMNS);
+         n = json_next(nodes, n)) {
+        shown.lent |= field_known(n, "pool");
+        shown.reserved |= field_known(n, "reserved");
+    }
+    size_t width = choose_columns(shown, used);
     AUTO(table_free_p)
-    struct table *t = form == OUT_WIDE ? table_new(gpu_columns, ARRAY_LEN(gpu_columns))
-                                       : table_new(columns, width);
+    struct table *t =
+        form == OUT_WIDE ? table_new(gpu_columns, ARRAY_LEN(gpu_columns)) : table_new(used, width);
     AUTO(buf_free) struct buf names = BUF(8u << 20);
     for (const struct json *n = json_is_array(nodes) ? json_first(nodes) : NULL; n;
          n = json_next(nodes, n)) {
@@ -134,7 +169,7 @@ static int print_nodes(const struct nodes_opts *o, const struct json *nodes, str
         if (form == OUT_WIDE)
             add_gpus(t, n);
         else
-            add_node(t, n, lent);
+            add_node(t, n, shown);
     }
     return form == OUT_NAME ? cli_print(&names, e) : cli_print_table(t, &o->common, e);
 }

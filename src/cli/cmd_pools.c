@@ -3,23 +3,25 @@
 
 #include "cli/commands.h"
 #include "cli/field.h"
-#include "cli/job.h"
+#include "cli/lent.h"
 #include "cli/text.h"
-#include "cli/when.h"
 
 struct pools_opts {
     struct common common;
-    const char *window, *nodes, *from, *until, *for_time;
+    const char *window, *nodes;
+    struct lent_times times;
 };
+
+#define PATH "/v1/pools"
 
 #define AT(field) offsetof(struct pools_opts, field)
 
 static const struct opt opts[] = {
     { "window", OPT_TEXT, AT(window), "TEXT", "set: when its machines are lent; '': always", 0, 0 },
     { "nodes", OPT_TEXT, AT(nodes), "LIST", "set: which they are: pc1,lab[01-12]", 0, 0 },
-    { "from", OPT_TEXT, AT(from), "TIME", "open, close: from then on (now)", 0, 0 },
-    { "until", OPT_TEXT, AT(until), "TIME", "open, close: 22:00, '2026-03-01 22:00'", 0, 0 },
-    { "for", OPT_TEXT, AT(for_time), "TIME", "open, close: so long: 3h", 0, 0 },
+    { "from", OPT_TEXT, AT(times.from), "TIME", "open, close: from then on (now)", 0, 0 },
+    { "until", OPT_TEXT, AT(times.until), "TIME", "open, close: 22:00, '2026-03-01 22:00'", 0, 0 },
+    { "for", OPT_TEXT, AT(times.for_time), "TIME", "open, close: so long: 3h", 0, 0 },
     OPTS_OUTPUT(struct pools_opts),
     OPTS_COMMON(struct pools_opts),
 };
@@ -68,7 +70,7 @@ static int list_pools(struct cli *c, const struct pools_opts *o, struct err *e)
 {
     enum output form = cli_output(&o->common);
     AUTO(answer_free) struct answer a = { 0 };
-    if (cli_call(c, &(struct call){ .path = "/v1/pools" }, &a, e) < 0)
+    if (cli_call(c, &(struct call){ .path = PATH }, &a, e) < 0)
         return -1;
     if (form == OUT_JSON || form == OUT_YAML)
         return cli_print_raw(buf_str(&a.body), form, e);
@@ -77,13 +79,6 @@ static int list_pools(struct cli *c, const struct pools_opts *o, struct err *e)
 }
 
 /* ---- one of them ---- */
-
-static void add_line(struct buf *b, const char *title, struct str text)
-{
-    buf_printf(b, "%-9s", title);
-    text_add_clean(b, text);
-    buf_addc(b, '\n');
-}
 
 static void add_now(struct buf *b, const struct json *p)
 {
@@ -115,31 +110,6 @@ static void add_stretches(struct buf *b, const char *title, const struct json *l
     }
 }
 
-static void add_nodes(struct buf *b, const struct json *nodes)
-{
-    const char *title = "machines";
-    for (const struct json *n = json_is_array(nodes) ? json_first(nodes) : NULL; n;
-         n = json_next(nodes, n), title = "") {
-        char free_text[24];
-        struct str state = field_str(n, "state"), model = field_str(n, "model");
-        buf_printf(b, "%-9s", title);
-        text_add_clean(b, field_str(n, "name"));
-        if (str_is(state, "unknown")) {
-            buf_addz(b, ": has not come yet\n");
-            continue;
-        }
-        uint64_t gpus = field_u64(n, "gpus");
-        buf_printf(b, ": %.*s, %llu GPU%s", STR_ARG(state), (unsigned long long)gpus,
-                   gpus == 1 ? "" : "s");
-        if (model.n) {
-            buf_addz(b, " (");
-            text_add_clean(b, model);
-            buf_printf(b, "), %s free", text_milli(field_u64(n, "gpu_free_milli"), free_text));
-        }
-        buf_addc(b, '\n');
-    }
-}
-
 /* A typing error looks just so. */
 static void add_absent(struct buf *b, const struct json *nodes)
 {
@@ -151,78 +121,18 @@ static void add_absent(struct buf *b, const struct json *nodes)
         }
 }
 
-/* What happens to a job there when the window ends. */
-static void add_leave(struct buf *b, const struct json *j)
-{
-    static const struct {
-        const char *how, *words;
-    } ways[] = {
-        { "never", "it need not leave" },
-        { "ends", "ends by its limit, at the latest " },
-        { "frozen", "is frozen " },
-        { "anew", "is ended and starts anew later, " },
-        { "stays", "goes on to its end: it cannot be frozen, and its limit is too long" },
-    };
-    char at[24];
-    struct str how = field_str(j, "leaves");
-    int64_t at_ms = field_i64(j, "leaves_ms", 0);
-    for (size_t i = 0; i < ARRAY_LEN(ways); i++) {
-        if (!str_is(how, ways[i].how))
-            continue;
-        bool stays = str_is(how, "stays");
-        if (stays && !at_ms)
-            buf_addz(b, "goes on to its end: it cannot be frozen and has no limit");
-        else
-            buf_addz(b, ways[i].words);
-        if (stays && at_ms)
-            buf_printf(b, " (%s)", text_soon(at_ms, cli_now_ms(), at));
-        else if (at_ms)
-            buf_addz(b, text_soon(at_ms, cli_now_ms(), at));
-    }
-}
-
-/* All that run there, or those alone that stay on. */
-static void add_jobs(struct buf *b, const struct json *jobs, bool stay_only)
-{
-    const char *title = "jobs";
-    for (const struct json *j = json_is_array(jobs) ? json_first(jobs) : NULL; j;
-         j = json_next(jobs, j)) {
-        if (stay_only && !str_is(field_str(j, "leaves"), "stays"))
-            continue;
-        AUTO(buf_free) struct buf who = BUF(1u << 16);
-        job_add_holder(j, &who);
-        buf_printf(b, "%-9s", title);
-        text_add_clean(b, buf_str(&who));
-        buf_addz(b, " on ");
-        text_add_clean(b, field_str(j, "node"));
-        buf_addz(b, ": ");
-        add_leave(b, j);
-        buf_addc(b, '\n');
-        title = "";
-    }
-}
-
 static void print_pool(const struct json *p, struct buf *b)
 {
     struct str window = field_str(p, "window");
-    add_line(b, "pool", field_str(p, "name"));
+    lent_add_line(b, "pool", field_str(p, "name"));
     if (str_is(field_str(p, "owner"), "settings"))
-        add_line(b, "owner", STR("the settings file"));
-    add_line(b, "window", window.n ? window : STR("always"));
+        lent_add_line(b, "owner", STR("the settings file"));
+    lent_add_line(b, "window", window.n ? window : STR("always"));
     add_now(b, p);
     add_stretches(b, "besides", json_find(p, "exceptions"), false);
     add_stretches(b, "open", json_find(p, "week"), true);
-    add_nodes(b, json_find(p, "nodes"));
-    add_jobs(b, json_find(p, "jobs"), false);
-}
-
-static int pool_path(const char *name, const char *verb, struct buf *path, struct err *e)
-{
-    buf_addz(path, "/v1/pools");
-    path_add(path, name);
-    if (verb)
-        path_add(path, verb);
-    return buf_check(path, e);
+    lent_add_nodes(b, json_find(p, "nodes"));
+    lent_add_jobs(b, json_find(p, "jobs"), false);
 }
 
 static int show_pool(struct cli *c, const struct pools_opts *o, const char *name, struct err *e)
@@ -230,7 +140,7 @@ static int show_pool(struct cli *c, const struct pools_opts *o, const char *name
     enum output form = cli_output(&o->common);
     AUTO(buf_free) struct buf path = BUF(2048), b = BUF(8u << 20);
     AUTO(answer_free) struct answer a = { 0 };
-    if (pool_path(name, NULL, &path, e) < 0 ||
+    if (lent_path(PATH, name, NULL, &path, e) < 0 ||
         cli_call(c, &(struct call){ .path = path.p }, &a, e) < 0)
         return -1;
     if (form == OUT_JSON || form == OUT_YAML)
@@ -267,7 +177,7 @@ static int change(struct cli *c, const struct pools_opts *o, const struct call *
     buf_add(&b, (struct str){ now.p + 9, now.n - 9 }); /* without its title */
     if (strcmp(call->method, "PUT") == 0)
         add_absent(&b, json_find(p, "nodes"));
-    add_jobs(&b, json_find(p, "jobs"), true);
+    lent_add_jobs(&b, json_find(p, "jobs"), true);
     return cli_print(&b, e);
 }
 
@@ -285,45 +195,18 @@ static int set_pool(struct cli *c, const struct pools_opts *o, const char *name,
         json_end(&w, ']');
     }
     json_end(&w, '}');
-    if (pool_path(name, NULL, &path, e) < 0 || buf_check(&body, e) < 0)
+    if (lent_path(PATH, name, NULL, &path, e) < 0 || buf_check(&body, e) < 0)
         return -1;
     return change(c, o, &(struct call){ .method = "PUT", .path = path.p, .body = buf_str(&body) },
                   e);
 }
 
-/* 22:00 is the next time that a clock here shows it. */
-static int read_time(const char *text, int64_t *out_ms, struct err *e)
-{
-    int64_t now_ms = cli_now_ms();
-    struct err why;
-    if (when_next(text, now_ms, out_ms) || when_begin(text, now_ms, out_ms, &why) == 0)
-        return 0;
-    err_set(e, ERR_INVALID, "'%s' is no time", text);
-    return err_hint(e, "write 22:00, now+2h or '2026-03-01 22:00'");
-}
-
 static int put_while(const struct pools_opts *o, struct json_out *w, struct err *e)
 {
-    int64_t ms;
-    if (!o->until == !o->for_time) {
-        err_set(e, ERR_INVALID, "until when? Either --until or --for is needed");
-        return err_hint(e, "nightshift pools close desks --for 3h");
-    }
-    json_begin(w, NULL, '{');
-    if (o->from) {
-        if (read_time(o->from, &ms, e) < 0)
-            return err_wrap(e, "--from");
-        json_put_i64(w, "from_ms", ms);
-    }
-    if (o->until) {
-        if (read_time(o->until, &ms, e) < 0)
-            return err_wrap(e, "--until");
-        json_put_i64(w, "until_ms", ms);
-    } else {
-        json_put_str(w, "for", str_of(o->for_time));
-    }
-    json_end(w, '}');
-    return 0;
+    if (o->times.until || o->times.for_time)
+        return lent_put_times(&o->times, w, e);
+    err_set(e, ERR_INVALID, "until when? Either --until or --for is needed");
+    return err_hint(e, "nightshift pools close desks --for 3h");
 }
 
 static int pool_verb(struct cli *c, const struct pools_opts *o, const char *verb, const char *name,
@@ -331,39 +214,14 @@ static int pool_verb(struct cli *c, const struct pools_opts *o, const char *verb
 {
     AUTO(buf_free) struct buf path = BUF(2048), body = BUF(4096);
     struct json_out w = { .b = &body };
-    if (strcmp(verb, "regular") == 0)
-        buf_addz(&body, "{}");
-    else if (put_while(o, &w, e) < 0)
+    json_begin(&w, NULL, '{');
+    if (strcmp(verb, "regular") != 0 && put_while(o, &w, e) < 0)
         return -1;
-    if (pool_path(name, verb, &path, e) < 0 || buf_check(&body, e) < 0)
+    json_end(&w, '}');
+    if (lent_path(PATH, name, verb, &path, e) < 0 || buf_check(&body, e) < 0)
         return -1;
     return change(c, o, &(struct call){ .method = "POST", .path = path.p, .body = buf_str(&body) },
                   e);
-}
-
-static int remove_pool(struct cli *c, const char *name, struct err *e)
-{
-    AUTO(buf_free) struct buf path = BUF(2048), b = BUF(2u << 20);
-    AUTO(answer_free) struct answer a = { 0 };
-    struct str node;
-    if (pool_path(name, NULL, &path, e) < 0 ||
-        cli_call(c, &(struct call){ .method = "DELETE", .path = path.p }, &a, e) < 0)
-        return -1;
-    AUTO(json_free_p) struct json_doc *doc = json_read(buf_str(&a.body), e);
-    if (!doc)
-        return -1;
-    const struct json *nodes = json_find(json_root(doc), "nodes");
-    text_add_clean(&b, str_of(name));
-    buf_addz(&b, ": removed");
-    for (const struct json *n = json_is_array(nodes) ? json_first(nodes) : NULL; n;
-         n = json_next(nodes, n)) {
-        if (json_as_str(n, 4096, &node, e) < 0)
-            return -1;
-        buf_addz(&b, n == json_first(nodes) ? "; these machines may always work now: " : ", ");
-        text_add_clean(&b, node);
-    }
-    buf_addc(&b, '\n');
-    return cli_print(&b, e);
 }
 
 static int run_pools(struct cli *c, const void *opts_p, struct words args, struct err *e)
@@ -378,7 +236,7 @@ static int run_pools(struct cli *c, const void *opts_p, struct words args, struc
     if (strcmp(verb, "set") == 0 && args.n == 2)
         return set_pool(c, o, args.v[1], e);
     if (strcmp(verb, "rm") == 0 && args.n == 2)
-        return remove_pool(c, args.v[1], e);
+        return lent_remove(c, PATH, args.v[1], "these machines may always work now", e);
     for (size_t i = 0; i < ARRAY_LEN(whiles) && args.n == 2; i++)
         if (strcmp(verb, whiles[i]) == 0)
             return pool_verb(c, o, verb, args.v[1], e);

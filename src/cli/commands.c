@@ -4,14 +4,14 @@
 #include "cli/commands.h"
 
 static const struct command *const commands[] = {
-    &command_run,    &command_submit, &command_ps,         &command_show,    &command_why,
-    &command_logs,   &command_cancel, &command_hold,       &command_release, &command_freeze,
-    &command_thaw,   &command_signal, &command_attach,     &command_exec,    &command_cp,
-    &command_nodes,  &command_pools,  &command_top,        &command_drain,   &command_resume,
-    &command_quota,  &command_usage,  &command_simulate,   &command_events,  &command_status,
-    &command_doctor, &command_tokens, &command_completion, &command_version, &command_help,
-    &command_sbatch, &command_srun,   &command_squeue,     &command_scancel, &command_sinfo,
-    &command_sacct,
+    &command_run,     &command_submit, &command_ps,           &command_show,    &command_why,
+    &command_logs,    &command_cancel, &command_hold,         &command_release, &command_freeze,
+    &command_thaw,    &command_signal, &command_attach,       &command_exec,    &command_cp,
+    &command_nodes,   &command_pools,  &command_reservations, &command_reserve, &command_top,
+    &command_drain,   &command_resume, &command_quota,        &command_usage,   &command_simulate,
+    &command_events,  &command_status, &command_doctor,       &command_tokens,  &command_completion,
+    &command_version, &command_help,   &command_sbatch,       &command_srun,    &command_squeue,
+    &command_scancel, &command_sinfo,  &command_sacct,
 };
 
 const struct command *command_at(size_t i)
@@ -48,7 +48,7 @@ void command_print_usage(struct buf *out)
         buf_printf(out, "\n%s:\n", group_title((enum command_group)g));
         for (size_t i = 0; i < ARRAY_LEN(commands); i++)
             if ((int)commands[i]->group == g)
-                buf_printf(out, "    %-10s %s\n", commands[i]->name, commands[i]->help);
+                buf_printf(out, "    %-12s %s\n", commands[i]->name, commands[i]->help);
     }
     buf_addz(out, "\n'nightshift COMMAND --help' lists its options.  "
                   "Begin with: nightshift run hostname\n");

@@ -14,6 +14,7 @@ extern const struct command command_freeze, command_thaw, command_signal;   /* c
 extern const struct command command_attach, command_exec;                   /* cmd_attach.c */
 extern const struct command command_cp;                                     /* cmd_cp.c */
 extern const struct command command_pools;                                  /* cmd_pools.c */
+extern const struct command command_reservations, command_reserve;          /* cmd_reserve.c */
 extern const struct command command_nodes, command_drain, command_resume;   /* cmd_nodes.c */
 extern const struct command command_quota, command_usage;                   /* cmd_share.c */
 extern const struct command command_events;                                 /* cmd_events.c */

@@ -16,6 +16,7 @@ static void add_quoted(struct buf *b, const char *text)
 }
 
 #define POOL_VERBS "list show set open close regular rm"
+#define RESERVATION_VERBS "list show rm"
 
 /* ---- bash ---- */
 
@@ -30,6 +31,9 @@ static const char *bash_words(enum word_kind k)
     case WORD_POOL:
         return "COMPREPLY=($(compgen -W \"" POOL_VERBS
                " $(nightshift pools -o name 2>/dev/null)\" -- \"$cur\"))";
+    case WORD_RESERVATION:
+        return "COMPREPLY=($(compgen -W \"" RESERVATION_VERBS
+               " $(nightshift reservations -o name 2>/dev/null)\" -- \"$cur\"))";
     case WORD_FILE: return "COMPREPLY=($(compgen -f -- \"$cur\"))";
     case WORD_PROGRAM: return "COMPREPLY=($(compgen -c -f -- \"$cur\"))";
     case WORD_COMMAND: return "COMPREPLY=($(compgen -W \"$commands\" -- \"$cur\"))";
@@ -102,6 +106,7 @@ static const char *zsh_words(enum word_kind k)
     case WORD_JOB: return "*:job:_nightshift_jobs";
     case WORD_NODE: return "*:node:_nightshift_nodes";
     case WORD_POOL: return "*:pool:_nightshift_pools";
+    case WORD_RESERVATION: return "*:reservation:_nightshift_reservations";
     case WORD_FILE: return "*:file:_files";
     case WORD_PROGRAM: return "*::program:_normal";
     case WORD_COMMAND: return "*:command:_nightshift_commands";
@@ -149,6 +154,8 @@ static void print_zsh(struct buf *b)
            "_nightshift_jobs() { compadd -- ${(f)\"$(nightshift ps -o name 2>/dev/null)\"} }\n"
            "_nightshift_pools() { compadd -- " POOL_VERBS
            " ${(f)\"$(nightshift pools -o name 2>/dev/null)\"} }\n"
+           "_nightshift_reservations() { compadd -- " RESERVATION_VERBS
+           " ${(f)\"$(nightshift reservations -o name 2>/dev/null)\"} }\n"
            "_nightshift_nodes() { compadd -- ${(f)\"$(nightshift nodes -o name 2>/dev/null)\"} }\n"
            "_nightshift_commands() {\n    local -a commands\n    commands=(\n");
     for (size_t i = 0; (c = command_at(i)); i++) {
@@ -200,6 +207,8 @@ static const char *fish_words(enum word_kind k)
     case WORD_JOB: return "-f -a '(nightshift ps -o name 2>/dev/null)'";
     case WORD_NODE: return "-f -a '(nightshift nodes -o name 2>/dev/null)'";
     case WORD_POOL: return "-f -a '" POOL_VERBS " (nightshift pools -o name 2>/dev/null)'";
+    case WORD_RESERVATION:
+        return "-f -a '" RESERVATION_VERBS " (nightshift reservations -o name 2>/dev/null)'";
     case WORD_PROGRAM: return "-a '(__fish_complete_subcommand --fcs-skip=2)'";
     case WORD_NONE: return "-f";
     case WORD_FILE:

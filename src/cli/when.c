@@ -144,19 +144,49 @@ int when_begin(const char *text, int64_t now_ms, int64_t *out_ms, struct err *e)
     return err_hint(e, "write now+2h, '2026-03-01 22:00' (here), or 2026-03-01T22:00:00+01:00");
 }
 
+#define ANY_DAY (-1)
+
+/* "tue 10:00" is Tuesday, and "10:00" behind it. */
+static int read_weekday(const char **text)
+{
+    static const char *const names[] = { "sunday",   "monday", "tuesday", "wednesday",
+                                         "thursday", "friday", "saturday" };
+    size_t letters = strcspn(*text, " ");
+    for (int day = 0; day < 7; day++) {
+        bool is_day = letters == strlen(names[day]) || letters == 3;
+        if (!is_day || strncasecmp(*text, names[day], letters) != 0)
+            continue;
+        *text += letters + strspn(*text + letters, " ");
+        return day;
+    }
+    return ANY_DAY;
+}
+
 bool when_next(const char *text, int64_t now_ms, int64_t *out_ms)
 {
     static const char *const forms[] = { "%H:%M:%S", "%H:%M" };
     time_t now = (time_t)(now_ms / 1000);
     struct tm today;
+    int weekday = read_weekday(&text);
     if (!localtime_r(&now, &today))
         return false;
     for (size_t i = 0; i < ARRAY_LEN(forms); i++)
-        for (int day = 0; day < 2; day++) {
+        for (int day = 0; day <= 7; day++) {
             struct tm at = today;
             at.tm_mday += day;
+            if (weekday != ANY_DAY && (today.tm_wday + day) % 7 != weekday)
+                continue;
             if (read_form(text, forms[i], &at, out_ms) && *out_ms > now_ms)
                 return true;
         }
     return false;
+}
+
+int when_coming(const char *text, int64_t now_ms, int64_t after_ms, int64_t *out_ms, struct err *e)
+{
+    struct err why;
+    if (when_next(text, after_ms, out_ms) || when_begin(text, now_ms, out_ms, &why) == 0)
+        return 0;
+    err_set(e, ERR_INVALID, "'%s' is no time", text);
+    return err_hint(e, "write 22:00, 'tue 10:00', now+2h or '2026-03-01 22:00'");
 }

@@ -110,6 +110,39 @@ static void the_next_time_of_a_clock_is_today_or_tomorrow(void)
     CHECK(!when_next("24:30", NOW, &got) && !when_next("noon", NOW, &got));
 }
 
+/* NOW is a Sunday, half past twelve. */
+static void a_weekday_is_the_next_such_day(void)
+{
+    static const struct {
+        const char *text;
+        int64_t in_min;
+    } rows[] = {
+        { "tue 10:00", 2 * 1440 - 150 }, { "Tuesday  10:00", 2 * 1440 - 150 }, { "SUN 12:31", 1 },
+        { "sun 12:30", 7 * 1440 },       { "sat 12:30:00", 6 * 1440 },         { "mon 00:00", 690 },
+    };
+    static const char *const bad[] = { "tue",        "tue 25:00", "tu 10:00",
+                                       "tues 10:00", "tue10:00",  "10:00 tue" };
+    int64_t got = 0;
+    setenv("TZ", "UTC", 1);
+    tzset();
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        CHECK_AT(i, when_next(rows[i].text, NOW, &got) && got == NOW + rows[i].in_min * 60000);
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+        CHECK_AT(i, !when_next(bad[i], NOW, &got));
+}
+
+static void a_time_to_come_is_an_hour_after_another_or_any_that_begins(void)
+{
+    struct err e;
+    int64_t from = 0, got = 0;
+    setenv("TZ", "UTC", 1);
+    tzset();
+    CHECK(when_coming("tue 10:00", NOW, NOW, &from, &e) == 0);
+    CHECK(when_coming("12:00", NOW, from, &got, &e) == 0 && got == from + 2 * 3600000);
+    CHECK(when_coming("now+2h", NOW, from, &got, &e) == 0 && got == NOW + 2 * 3600000);
+    CHECK(when_coming("soon", NOW, from, &got, &e) < 0 && strstr(e.hint, "'tue 10:00'"));
+}
+
 static const struct test tests[] = {
     { "points in time are read", points_in_time_are_read },
     { "what is none is refused", what_is_none_is_refused },
@@ -117,5 +150,8 @@ static const struct test tests[] = {
       a_job_begins_at_a_time_of_here_or_with_its_zone },
     { "the next time of a clock is today or tomorrow",
       the_next_time_of_a_clock_is_today_or_tomorrow },
+    { "a weekday is the next such day", a_weekday_is_the_next_such_day },
+    { "a time to come is an hour after another, or any that begins",
+      a_time_to_come_is_an_hour_after_another_or_any_that_begins },
 };
 TEST_MAIN(tests)

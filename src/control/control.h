@@ -133,7 +133,33 @@ struct control_pool_except {
 int control_pool_except(struct control *c, const struct control_pool_except *x,
                         struct control_done done, struct err *e) MUST_USE;
 
+/* ---- reservations: machines that are one tenant's for a time ---- */
+
+#define RESERVE_AHEAD_DAYS 366 /* it begins in so many at most */
+#define RESERVE_LASTS_DAYS 31
+
+/* Makes it, or changes what is said: what is NULL, 0 or empty stays as it is.  A new one begins now unless said
+ * otherwise.  Machines are named, or chosen now for so many GPUs: see choose.h. */
+struct control_reserve {
+    struct str name, by;
+    const struct str *tenant;
+    const int64_t *from_ms, *until_ms;
+    int64_t for_ms;          /* instead of until_ms */
+    const struct str *nodes; /* a hostlist */
+    uint64_t gpus;           /* instead of nodes */
+    struct str gpu_type;     /* models, separated by |; empty: any */
+};
+int control_reserve(struct control *c, const struct control_reserve *r, struct control_done done,
+                    struct err *e) MUST_USE;
+int control_reservation_delete(struct control *c, struct str name, struct str by,
+                               struct control_done done, struct err *e) MUST_USE;
+
 /* ---- looking ---- */
+
+/* As core_reservation: those that have ended have no name. */
+bool control_reservation_at(const struct control *c, uint32_t i, struct reservation_view *out);
+bool control_reservation_find(const struct control *c, struct str name, uint32_t *out_i,
+                              struct reservation_view *out);
 
 /* Valid until the next change. */
 struct control_pool {

@@ -90,16 +90,21 @@ bool freeze_gives_back(struct str message)
 
 /* ---- a machine that is given back ---- */
 
-/* When the first of its machines closes; INT64_MAX: none will, or one is closed and it overstays. */
+/* When the first of its machines closes or is reserved; INT64_MAX: none will, or one is and it overstays. */
 static int64_t closes_ms(const struct control *c, const struct entry *en)
 {
     struct job_view v = { 0 };
     struct node_view n;
+    struct reservation_view r;
     int64_t ms = INT64_MAX;
     core_job(c->core, (job_id){ en->id }, &v);
-    for (uint32_t i = 0; i < v.n; i++)
-        if (core_node(c->core, (node_id){ v.slots[i].node }, &n) && n.open)
+    for (uint32_t i = 0; i < v.n && core_node(c->core, (node_id){ v.slots[i].node }, &n); i++) {
+        if (n.open)
             ms = MIN(ms, n.closes_ms);
+        if (n.reserved && core_reservation(c->core, n.reserved - 1, &r) &&
+            r.from_ms > control_now_ms(c))
+            ms = MIN(ms, r.from_ms);
+    }
     return ms;
 }
 

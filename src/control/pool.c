@@ -7,7 +7,7 @@
 #define MINUTE_MS INT64_C(60000)
 #define LAST_MS (INT64_C(229) * 365 * 24 * 60 * MINUTE_MS) /* in 2198: inside of every calendar */
 
-int pool_check_name(struct str name, struct err *e)
+int pool_check_name(const char *of, struct str name, struct err *e)
 {
     bool ok = name.n > 0 && name.n <= POOL_NAME_MAX && name.p[0] != '.';
     for (size_t i = 0; i < name.n && ok; i++) {
@@ -17,8 +17,8 @@ int pool_check_name(struct str name, struct err *e)
     }
     if (ok)
         return 0;
-    err_set(e, ERR_INVALID, "'%.*s' cannot be a pool's name",
-            (int)MIN(name.n, (size_t)POOL_NAME_MAX), name.p);
+    err_set(e, ERR_INVALID, "'%.*s' cannot be a %s's name", (int)MIN(name.n, (size_t)POOL_NAME_MAX),
+            name.p, of);
     return err_hint(e, "1 to %d letters, digits and - _ @ . (not first)", POOL_NAME_MAX);
 }
 

@@ -13,7 +13,8 @@
 #define POOL_NODES_MAX 4096u
 #define POOL_LIST_MAX (1u << 20) /* bytes of a list of machines */
 
-int pool_check_name(struct str name, struct err *e) MUST_USE;
+/* of: whose name it is to be, e.g. a pool. */
+int pool_check_name(const char *of, struct str name, struct err *e) MUST_USE;
 
 /* An empty text is always open, as calendar_always is. */
 int pool_read_window(struct str text, int64_t now_ms, struct calendar *out, struct err *e) MUST_USE;

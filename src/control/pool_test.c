@@ -30,13 +30,14 @@ static void a_place_is_kept_as_its_rule(void)
 static void names_are_bounded_and_plain(void)
 {
     struct err e = { 0 };
-    CHECK(pool_check_name(STR("desks-2.b_C"), &e) == 0);
-    CHECK(pool_check_name(STR(""), &e) < 0 && pool_check_name(STR(".x"), &e) < 0);
-    CHECK(pool_check_name(STR("a/b"), &e) < 0 && pool_check_name(STR("..\x01"), &e) < 0);
+    CHECK(pool_check_name("pool", STR("desks-2.b_C"), &e) == 0);
+    CHECK(pool_check_name("pool", STR(""), &e) < 0 && pool_check_name("pool", STR(".x"), &e) < 0);
+    CHECK(pool_check_name("pool", STR("a/b"), &e) < 0 &&
+          pool_check_name("pool", STR("..\x01"), &e) < 0);
     char longest[POOL_NAME_MAX + 2];
     memset(longest, 'a', sizeof longest);
-    CHECK(pool_check_name((struct str){ longest, POOL_NAME_MAX }, &e) == 0);
-    CHECK(pool_check_name((struct str){ longest, POOL_NAME_MAX + 1 }, &e) < 0);
+    CHECK(pool_check_name("pool", (struct str){ longest, POOL_NAME_MAX }, &e) == 0);
+    CHECK(pool_check_name("pool", (struct str){ longest, POOL_NAME_MAX + 1 }, &e) < 0);
 }
 
 static void a_machine_is_named_once(void)

@@ -165,23 +165,6 @@ static void store_lent(struct control *c, const struct lent *p)
         store_put_pool(turn_open(c)->batch, &row);
 }
 
-/* What /v1/events and the log say. */
-static void tell(struct control *c, struct str pool, const char *what, struct str by)
-{
-    AUTO(buf_free) struct buf body = BUF(64 << 10);
-    struct json_out w = { .b = &body };
-    json_begin(&w, NULL, '{');
-    json_put_str(&w, "pool", pool);
-    json_put_str(&w, "what", str_of(what));
-    json_put_str(&w, "by", by);
-    json_end(&w, '}');
-    struct turn *t = turn_open(c);
-    store_add_event(t->batch, control_now_ms(c), "pool", STR(""), 0, buf_str(&body));
-    t->events = true;
-    log_event(c->config.log, LOG_INFO_, "pool.changed", "pool=%.*s what=%s by=%.*s", STR_ARG(pool),
-              what, STR_ARG(by));
-}
-
 /* ---- at the start ---- */
 
 static int add_of_settings(struct control *c, const struct control_pool_def *d, struct err *e)
@@ -265,14 +248,6 @@ void pools_free(struct control *c)
 
 /* ---- verbs ---- */
 
-static void finish(struct control *c, struct str pool, const char *what, struct str by,
-                   struct control_done done)
-{
-    tell(c, pool, what, by);
-    turn_done(c, done);
-    turn_close_soon(c, true);
-}
-
 static int no_pool(struct str name, struct err *e)
 {
     err_set(e, ERR_NOT_FOUND, "there is no pool '%.*s'", (int)MIN(name.n, (size_t)POOL_NAME_MAX),
@@ -309,7 +284,7 @@ int control_pool_put(struct control *c, const struct control_pool_change *ch,
     AUTO(arena_free) struct arena a = { 0 };
     size_t at = find(&c->pools, ch->name), nodes = 0;
     const char **node = NULL;
-    if (pool_check_name(ch->name, e) < 0)
+    if (pool_check_name("pool", ch->name, e) < 0)
         return -1;
     if (at < c->pools.n && c->pools.at[at]->of_settings)
         return of_settings(c->pools.at[at], e);
@@ -330,7 +305,7 @@ int control_pool_put(struct control *c, const struct control_pool_change *ch,
     p = NULL; /* it is in its place */
     index_nodes(&c->pools);
     pools_move(c);
-    finish(c, ch->name, "set", ch->by, done);
+    turn_changed(c, &(struct change){ "pool", ch->name, "set", ch->by }, done);
     return 0;
 }
 
@@ -352,7 +327,7 @@ int control_pool_delete(struct control *c, struct str name, struct str by, struc
     c->pools.n--;
     index_nodes(&c->pools);
     pools_move(c);
-    finish(c, name, "remove", by, done);
+    turn_changed(c, &(struct change){ "pool", name, "remove", by }, done);
     return 0;
 }
 
@@ -370,7 +345,8 @@ int control_pool_except(struct control *c, const struct control_pool_except *x,
     if (replace(c, at, p, e) < 0)
         return -1;
     p = NULL; /* it is in its place */
-    finish(c, x->name, x->regular ? "regular" : x->except.open ? "open" : "close", x->by, done);
+    const char *what = x->regular ? "regular" : x->except.open ? "open" : "close";
+    turn_changed(c, &(struct change){ "pool", x->name, what, x->by }, done);
     return 0;
 }
 

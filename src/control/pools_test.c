@@ -212,7 +212,8 @@ static void a_freeze_that_may_take_long_begins_early(void)
     controlling_settle(t);
     CHECK_STR(controlling_state(t, deaf), "running");
     struct leave l;
-    CHECK(core_leave(control_core(t->c), (job_id){ deaf }, &l) && l.how == LEAVE_FROZEN);
+    CHECK(core_leave(control_core(t->c), (job_id){ deaf }, LEAVE_BY_WINDOW, &l) &&
+          l.how == LEAVE_FROZEN);
     CHECK(l.at_ms == EVENING_MS + 11 * HOUR_MS - 245000); /* twice what it costs, at most */
 }
 
@@ -230,7 +231,8 @@ static void a_machine_moves_with_what_runs_on_it(void)
     CHECK_STR(controlling_state(t, stays), "running");
     CHECK_INT(core_totals(control_core(t->c)).overstays, 1);
     struct leave l;
-    CHECK(core_leave(control_core(t->c), (job_id){ stays }, &l) && l.how == LEAVE_STAYS);
+    CHECK(core_leave(control_core(t->c), (job_id){ stays }, LEAVE_BY_WINDOW, &l) &&
+          l.how == LEAVE_STAYS);
     CHECK_STR(controlling_journal_differs(t), "");
     controlling_kill(t);
     controlling_boot(t);

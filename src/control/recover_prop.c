@@ -195,6 +195,28 @@ static void step_pool(struct walk *w)
     CHECK_AT(w->seed, rc == 0 || e.code == ERR_NOT_FOUND);
 }
 
+/* The machine is reserved for a while, soon or at once, or given up. */
+static void step_reserve(struct walk *w)
+{
+    struct rng *r = &w->rng;
+    struct err e;
+    struct str tenant = STR("vision"), nodes = STR("desk1");
+    int64_t from_ms = w->t.now_ms + rng_below(r, 40000);
+    struct control_reserve class = { .name = STR("class"),
+                                     .tenant = &tenant,
+                                     .from_ms = rng_below(r, 2) ? &from_ms : NULL,
+                                     .for_ms = 1 + rng_below(r, 60000) };
+    if (rng_below(r, 2))
+        class.nodes = &nodes;
+    else
+        class.gpus = 1 + rng_below(r, 4);
+    int rc = rng_below(r, 3) ? control_reserve(w->t.c, &class, (struct control_done){ 0 }, &e)
+                             : control_reservation_delete(w->t.c, STR("class"), STR("op"),
+                                                          (struct control_done){ 0 }, &e);
+    bool none_is_up = rc < 0 && (e.code == ERR_CONFLICT || e.code == ERR_INVALID);
+    CHECK_AT(w->seed, rc == 0 || e.code == ERR_NOT_FOUND || none_is_up);
+}
+
 static void step_kill(struct walk *w)
 {
     if (rng_below(&w->rng, 2)) /* on the disk, and nothing done yet */
@@ -258,6 +280,8 @@ static void step(struct walk *w)
         step_submit(w);
     } else if (what < 26) {
         step_pool(w);
+    } else if (what < 29) {
+        step_reserve(w);
     } else if (what < 50) {
         step_verb(w);
     } else if (what < 60) {
@@ -287,6 +311,9 @@ static void finish(struct walk *w)
     uint64_t last = store_last_job(w->t.s.store);
     engine_sim_away(&w->t.sim, false);
     if (control_pool_delete(w->t.c, STR("desks"), STR("op"), (struct control_done){ 0 }, &e) < 0)
+        CHECK_AT(w->seed, e.code == ERR_NOT_FOUND);
+    if (control_reservation_delete(w->t.c, STR("class"), STR("op"), (struct control_done){ 0 },
+                                   &e) < 0)
         CHECK_AT(w->seed, e.code == ERR_NOT_FOUND);
     controlling_wait(&w->t, 10000);
     for (uint64_t id = 1; id <= last; id++) {

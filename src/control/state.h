@@ -140,6 +140,14 @@ void turn_done(struct control *c, struct control_done d);
 void turn_add_done(struct turn *t, struct control_done d); /* to that one */
 void turn_save(struct control *c, struct entry *en); /* the job's row as it is now, and its event */
 void turn_event(struct control *c, const struct entry *en); /* the event alone */
+/* Something that people have named was changed: told in events and log, answered when it is durable. */
+struct change {
+    const char *noun; /* pool, reservation */
+    struct str name;
+    const char *what;
+    struct str by;
+};
+void turn_changed(struct control *c, const struct change *ch, struct control_done done);
 void turn_bury(struct control *c, struct entry *en); /* it has ended: gone with the turn's close */
 void turn_close_soon(struct control *c, bool pass);
 void turn_flush(struct control *c);

@@ -96,6 +96,26 @@ void turn_event(struct control *c, const struct entry *en)
     t->events = true;
 }
 
+void turn_changed(struct control *c, const struct change *ch, struct control_done done)
+{
+    AUTO(buf_free) struct buf body = BUF(64 << 10);
+    struct json_out w = { .b = &body };
+    json_begin(&w, NULL, '{');
+    json_put_str(&w, ch->noun, ch->name);
+    json_put_str(&w, "what", str_of(ch->what));
+    json_put_str(&w, "by", ch->by);
+    json_end(&w, '}');
+    struct turn *t = turn_open(c);
+    store_add_event(t->batch, control_now_ms(c), ch->noun, STR(""), 0, buf_str(&body));
+    t->events = true;
+    char name[32];
+    snprintf(name, sizeof name, "%s.changed", ch->noun);
+    log_event(c->config.log, LOG_INFO_, name, "name=%.*s what=%s by=%.*s", STR_ARG(ch->name),
+              ch->what, STR_ARG(ch->by));
+    turn_done(c, done);
+    turn_close_soon(c, true);
+}
+
 void turn_save(struct control *c, struct entry *en)
 {
     store_set_job(turn_open(c)->batch, en->id, &en->now);

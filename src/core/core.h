@@ -156,6 +156,7 @@ struct node_view {
     const char *pool;            /* "": of none */
     bool open;                   /* it may work, as of the last pass */
     int64_t closes_ms, opens_ms; /* when open, when not; INT64_MAX: never */
+    uint32_t reserved; /* now or next: its place among the reservations, from 1; 0: none */
 };
 bool core_node(const struct core *c, node_id id, struct node_view *out); /* false past the last */
 
@@ -189,7 +190,9 @@ struct leave {
     enum leave_how how;
     int64_t at_ms; /* of a stay: when its limit ends it; INT64_MAX: it has none */
 };
-bool core_leave(const struct core *c, job_id id, struct leave *out); /* false: it holds nothing */
+#define LEAVE_BY_WINDOW INT64_MIN /* or were they gone at a time: a reservation begins then */
+bool core_leave(const struct core *c, job_id id, int64_t by_ms,
+                struct leave *out); /* false: it holds nothing */
 
 /* What it waits for still; returns how many were written. */
 uint32_t core_job_after(const struct core *c, job_id id, struct after out[AFTER_MAX]);

@@ -141,6 +141,12 @@ static uint32_t class_of(double ahead)
     return class;
 }
 
+/* What waits for its reservation or for a window teaches nothing about waiting for room. */
+static bool waits_for_room(const struct core *c, const struct job *j)
+{
+    return window_opens_ms(c, &c->shapes.at[j->shape].request) == INT64_MIN;
+}
+
 /* A job that needs machines for longer than any is lent may never start. */
 static bool may_start(const struct core *c, const struct job *j)
 {
@@ -224,7 +230,7 @@ void forecast_state(struct core *c)
     for (uint32_t stated = 0; f->first < f->n && stated < STATE_MAX; f->first++) {
         uint32_t job = queue_find(&c->queue, f->fresh[f->first]);
         struct job *j = job == NONE ? NULL : &c->queue.job[job];
-        if (!j || j->group == NONE || j->is_stated || !may_start(c, j))
+        if (!j || j->group == NONE || j->is_stated || !waits_for_room(c, j))
             continue;
         j->ahead = (float)ahead_of(c, j);
         j->is_stated = true;

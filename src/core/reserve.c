@@ -21,12 +21,6 @@ static uint16_t number_of(const struct core *c, const struct reservation *r)
     return (uint16_t)(r - c->reservation + 1);
 }
 
-uint16_t reservation_find(const struct core *c, struct str name)
-{
-    const struct reservation *r = find(c, name);
-    return r ? number_of(c, r) : 0;
-}
-
 const struct reservation *reservation_at(const struct core *c, uint16_t number)
 {
     bool there = number && number <= c->reservations && c->reservation[number - 1].name;
@@ -122,6 +116,14 @@ void reservations_review(struct core *c, int64_t wall_ms)
 
 /* ---- making one ---- */
 
+/* Of what is known by name: where those there are can be seen, and which field it is of. */
+static int not_there(const char *field, const char *see, struct str name, struct err *e)
+{
+    err_set(e, ERR_NOT_FOUND, "%s: there is no '%.*s'", field, STR_ARG(name));
+    err_hint(e, "see those there are: nightshift %s", see);
+    return err_about(e, "%s", field);
+}
+
 /* The numbers of "a,b,c"; how many, or -1. */
 static int read_nodes(const struct core *c, struct str list, uint32_t *out, struct err *e)
 {
@@ -130,10 +132,8 @@ static int read_nodes(const struct core *c, struct str list, uint32_t *out, stru
         struct str one;
         str_cut(list, ',', &one, &list);
         uint32_t node = names_find(&c->cluster.node_names, one);
-        if (node == NAME_NONE) {
-            err_about(e, "nodes");
-            return err_set(e, ERR_NOT_FOUND, "nodes: there is no machine '%.*s'", STR_ARG(one));
-        }
+        if (node == NAME_NONE)
+            return not_there("nodes", "nodes", one, e);
         for (int k = 0; k < n; k++)
             if (out[k] == node)
                 return err_set(e, ERR_INVALID, "nodes: '%.*s' is named twice", STR_ARG(one));
@@ -167,7 +167,7 @@ static int check(const struct core *c, const struct event_reserve *v, uint32_t *
     if (v->name.n == 0 || v->name.n > NAME_MAX_BYTES)
         return err_set(e, ERR_INVALID, "name: 1 to %d bytes are needed", NAME_MAX_BYTES);
     if (*out_tenant == NONE)
-        return err_set(e, ERR_NOT_FOUND, "tenant: there is no tenant '%.*s'", STR_ARG(v->tenant));
+        return not_there("tenant", "quota", v->tenant, e);
     if (v->until_ms <= v->from_ms || v->from_ms < -TIME_MAX_MS || v->until_ms > TIME_MAX_MS)
         return err_set(e, ERR_INVALID, "until: it must end after it begins");
     if (!find(c, v->name) && c->cluster.reservations >= RESERVATIONS_MAX)
@@ -205,7 +205,7 @@ int reservation_set(struct core *c, const struct event_reserve *v, int64_t t_ms,
     uint32_t tenant;
     if (v->nodes.n == 0) { /* it is given up */
         if (!old)
-            return err_set(e, ERR_NOT_FOUND, "there is no reservation '%.*s'", STR_ARG(v->name));
+            return not_there("reservation", "reservations", v->name, e);
         end(c, old, t_ms);
         return 0;
     }
@@ -242,12 +242,8 @@ int reservation_of(const struct core *c, struct str name, uint32_t tenant, uint1
     *out = 0;
     if (name.n == 0)
         return 0;
-    err_about(e, "reservation");
-    if (!r) {
-        err_set(e, ERR_NOT_FOUND, "reservation: there is no '%.*s', or it has ended",
-                STR_ARG(name));
-        return err_hint(e, "see them: nightshift reservations");
-    }
+    if (!r)
+        return not_there("reservation", "reservations", name, e);
     for (uint32_t i = tenant; i != NONE; i = c->shares.at[i].parent)
         if (i == r->tenant) {
             *out = number_of(c, r);
@@ -255,7 +251,8 @@ int reservation_of(const struct core *c, struct str name, uint32_t tenant, uint1
         }
     err_set(e, ERR_DENIED, "reservation: '%s' is not of tenant '%s'", r->name,
             c->shares.at[tenant].name);
-    return err_hint(e, "submit it for '%s'", c->shares.at[r->tenant].name);
+    err_hint(e, "submit it for '%s'", c->shares.at[r->tenant].name);
+    return err_about(e, "reservation");
 }
 
 /* ---- looking ---- */

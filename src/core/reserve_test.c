@@ -96,6 +96,7 @@ static void while_it_lasts_its_machines_are_for_its_jobs_only(void)
     CHECK(small_pass_at(&s, FROM_MS - 1) == 0);
     CHECK(core_explain(s.c, (job_id){ pupil }, s.now_ms, &x, &e) == 0);
     CHECK(x.n == 1 && x.line[0].why == WHY_RESERVED && core_wake_ms(s.c) == FROM_MS);
+    CHECK(x.has_eta && x.eta.p50_ms >= FROM_MS && x.eta.p90_ms >= x.eta.p50_ms);
     CHECK(small_pass_at(&s, FROM_MS) == 1 && where(&s, pupil) == 0);
     uint64_t other = submit(&s, "lab", 2, (struct life){ .thaw_cost_ms = 10000 });
     CHECK(small_pass_at(&s, FROM_MS + HOUR_MS) == 1 && where(&s, other) == 1);
@@ -125,6 +126,7 @@ static void what_is_wrong_is_refused_and_changes_nothing(void)
     struct err e;
     CHECK(reserve(&s, "two", "course", "pc1", &e) < 0 && e.code == ERR_CONFLICT);
     CHECK(reserve(&s, "two", "nobody", "pc2", &e) < 0 && e.code == ERR_NOT_FOUND);
+    CHECK_STR(e.field, "tenant");
     CHECK(reserve(&s, "two", "course", "pc2,pc9", &e) < 0 && strstr(e.msg, "pc9"));
     CHECK(reserve(&s, "two", "course", "pc2,pc2", &e) < 0 && strstr(e.msg, "twice"));
     CHECK(reserve(&s, "", "course", "pc2", &e) < 0);
@@ -132,6 +134,7 @@ static void what_is_wrong_is_refused_and_changes_nothing(void)
     struct event ev = submit_event(&s, "lab", (struct request){ .replicas = 1, .gpus = 1 });
     ev.submit.reservation = STR("class");
     CHECK(core_apply(s.c, &ev, &e) < 0 && e.code == ERR_DENIED);
+    CHECK_STR(e.field, "reservation");
     struct reservation_view v;
     CHECK(core_reservation(s.c, 0, &v) && v.n == 1 && v.node[0] == 0);
     CHECK(!core_reservation(s.c, 1, &v) && core_audit(s.c, &e) == 0);

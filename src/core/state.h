@@ -111,7 +111,6 @@ int reservation_set(struct core *c, const struct event_reserve *v, int64_t t_ms,
     MUST_USE;
 int reservation_of(const struct core *c, struct str name, uint32_t tenant, uint16_t *out,
                    struct err *e) MUST_USE;
-uint16_t reservation_find(const struct core *c, struct str name); /* its number; 0: none */
 const struct reservation *reservation_at(const struct core *c, uint16_t number);
 void reservations_review(struct core *c, int64_t wall_ms); /* they begin and end */
 void reservations_free(struct core *c);

@@ -53,6 +53,7 @@ bool core_node(const struct core *c, node_id id, struct node_view *out)
         .cpu_free_milli = n->room.cpu_milli,
         .mem_free_mib = n->room.mem_mib,
         .kept = n->kept.job != NONE,
+        .reserved = k->reserved,
     };
     memcpy(out->gpu_free, n->room.gpu, sizeof out->gpu_free);
     put_pool(c, k, out);

@@ -300,13 +300,13 @@ static int64_t closes_ms(const struct core *c, const struct job *j)
     return ms;
 }
 
-bool core_leave(const struct core *c, job_id id, struct leave *out)
+bool core_leave(const struct core *c, job_id id, int64_t by_ms, struct leave *out)
 {
     uint32_t job = queue_find(&c->queue, id.v);
     const struct job *j = job == NONE ? NULL : &c->queue.job[job];
     if (!j || !j->held)
         return false;
-    int64_t end_ms = INT64_MAX, close_ms = closes_ms(c, j);
+    int64_t end_ms = INT64_MAX, close_ms = by_ms == LEAVE_BY_WINDOW ? closes_ms(c, j) : by_ms;
     if (j->limit_ms)
         end_ms = c->wall_ms + MAX(j->limit_ms - core_ran_ms(j, c->now_ms), INT64_C(0));
     if (close_ms == INT64_MAX)

@@ -142,7 +142,7 @@ static void a_dear_freeze_begins_earlier_and_needs_a_longer_run(void)
 static struct leave leave_of(struct small *s, uint64_t job)
 {
     struct leave l = { 0 };
-    CHECK(core_leave(s->c, (job_id){ job }, &l));
+    CHECK(core_leave(s->c, (job_id){ job }, LEAVE_BY_WINDOW, &l));
     return l;
 }
 
@@ -152,7 +152,7 @@ static void what_holds_a_machine_is_known_to_leave_it(void)
     int64_t close_ms = 32 * HOUR_MS;
     struct leave l;
     uint64_t frozen = submit(&s, 1, 1, saves);
-    CHECK(!core_leave(s.c, (job_id){ frozen }, &l));
+    CHECK(!core_leave(s.c, (job_id){ frozen }, LEAVE_BY_WINDOW, &l));
     uint64_t short_one = submit(&s, 1, 1, (struct life){ .limit_ms = HOUR_MS });
     CHECK(small_pass_at(&s, 20 * HOUR_MS) == 2);
     small_job(&s, frozen, JOB_EV_STARTED);

@@ -92,7 +92,7 @@ int pools_read(const struct json *section, int64_t now_ms, struct arena *a,
     struct control_pool_def *def = arena_array(a, struct control_pool_def, most + 1);
     for (struct json_member m = { 0 }; most && json_next_member(section, &m); n++) {
         def[n].name = (struct str){ arena_strndup(a, m.key.p, m.key.n), m.key.n };
-        if (pool_check_name(m.key, e) < 0)
+        if (pool_check_name("pool", m.key, e) < 0)
             return err_wrap(e, "pools");
         if (read_pool(m.value, now_ms, a, &def[n], e) < 0)
             return err_wrap(e, "pools: %.*s", STR_ARG(m.key));

@@ -179,6 +179,7 @@ def _(c, h):
         full = spec if "command" in spec or spec == {} else {"command": ["true"], **spec}
         is_problem(h.ask("POST", "/v1/jobs", full), 400, field, str(spec))
     is_problem(h.ask("POST", "/v1/jobs", {"command": ["true"], "tenant": "nobody"}), 404, "tenant", "tenant")
+    is_problem(h.ask("POST", "/v1/jobs", {"command": ["true"], "reservation": "none"}), 404, "reservation", "reservation")
     for batch, field in (({"jobs": []}, "jobs"), ({"jobs": 5}, "jobs"), ({"jobs": {}}, "jobs"),
                          ({"jobs": [{"command": ["true"]}] * 1001}, "jobs"), ({"jobs": [5]}, "jobs[0]"),
                          ({"jobs": [{"command": ["true"]}], "name": "x"}, "name")):

@@ -22,8 +22,9 @@ def total_bytes(spec):
 
 
 def known_names(spec):
-    """Which tenants, profiles and GPU models there are, the site says and not the schema."""
+    """Which tenants, reservations, profiles and GPU models there are, the site says and not the schema."""
     spec.pop("tenant", None)
+    spec.pop("reservation", None)
     spec.pop("profile", None)
     if spec.get("resources"):
         spec["resources"].pop("gpu_type", None)
@@ -74,6 +75,12 @@ def pools_there_may_be(case):
             case.body["nodes"] = []
 
 
+def reservations_there_may_be(case):
+    """Which tenants and machines there are, what is free and what time it is, the schema cannot know."""
+    if case.operation.path == "/v1/reservations/{name}" and isinstance(case.body, dict):
+        case.body = {"tenant": "nobody", "for": "1h", "gpus": 1}
+
+
 @schemathesis.hook
 def before_call(_context, case, _kwargs):
     if isinstance(case.query, dict) and case.query.get("follow") in YES:
@@ -81,6 +88,7 @@ def before_call(_context, case, _kwargs):
     if case.meta is None or not case.meta.generation.mode.is_positive:
         return
     pools_there_may_be(case)
+    reservations_there_may_be(case)
     if case.operation.path in ("/v1/jobs", "/v1/jobs/check") and isinstance(case.body, dict):
         for spec in case.body.get("jobs") or [case.body]:
             for rule in RULES:

@@ -44,12 +44,12 @@ class Clock:
         os.rename(f"{self.path}.new", self.path)
 
 
-def make():
+def make(settings=SETTINGS):
     c = cl.Cluster()
     c.clock = Clock(c)
     c.env["NIGHTSHIFT_TEST_CLOCK"] = c.clock.path
     with open(f"{c.folder}/settings.yaml", "w", encoding="utf-8") as f:
-        f.write(SETTINGS)
+        f.write(settings)
     return c
 
 
@@ -85,8 +85,8 @@ def running(job):
     return job.c.job_pids(job.number)
 
 
-def counts(c, name, grace="10s"):
-    job = Job(c, name, "vision", grace=grace)
+def counts(c, name, grace="10s", tenant="vision"):
+    job = Job(c, name, tenant, grace=grace)
     wait_for(f"{name} to count", lambda: job.has("numbers"))
     c.wait_state(job.number, "running")
     assert running(job), "it counts, so it has processes"
