@@ -170,8 +170,10 @@ static int check(const struct core *c, const struct event_reserve *v, uint32_t *
         return not_there("tenant", "quota", v->tenant, e);
     if (v->until_ms <= v->from_ms || v->from_ms < -TIME_MAX_MS || v->until_ms > TIME_MAX_MS)
         return err_set(e, ERR_INVALID, "until: it must end after it begins");
-    if (!find(c, v->name) && c->cluster.reservations >= RESERVATIONS_MAX)
-        return err_set(e, ERR_TOO_LARGE, "more than %u reservations", RESERVATIONS_MAX);
+    if (!find(c, v->name) && c->cluster.reservations >= RESERVATIONS_MAX) {
+        err_set(e, ERR_TOO_LARGE, "more than %u reservations", RESERVATIONS_MAX);
+        return err_hint(e, "give one up: nightshift reservations rm NAME");
+    }
     return 0;
 }
 
