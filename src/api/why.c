@@ -217,11 +217,11 @@ static void tell_on(void *ctx)
 static int check_past(struct call *c, const struct store_job *j, int64_t at_ms,
                       const struct store_journal_place *place, struct err *e)
 {
-    char at[32], begin[32];
-    date_format(at_ms, at);
+    char text[32], begin[32];
+    const char *at = date_format(at_ms, text);
     c->field = "at_ms";
     if (at_ms > control_now_ms(c->api->config.control)) {
-        err_set(e, ERR_INVALID, "%s is in the future", at);
+        err_set(e, ERR_INVALID, "at_ms: %s is in the future", at);
         return err_hint(e, "when it will probably start is in the answer without a time");
     }
     if (at_ms < j->fixed.submitted_ms)
