@@ -176,15 +176,18 @@ static void try_shorter(struct adviser *a, const struct request *r)
     }
 }
 
-/* Machines that are lent take what ends before they are given back, or can be frozen then. */
+/* Machines that are lent, or reserved later, take what ends before they are given back, or can be
+ * frozen then. */
 static void try_window(struct adviser *a, const struct request *r)
 {
     const struct cluster *cl = &a->c->cluster;
+    bool closes = (cl->windows || cl->reservations) && !r->reservation;
     struct request fits = *r;
-    for (uint32_t i = 0; i < cl->pool_names.n && cl->windows; i++) {
-        if (cl->pool[i].always || !cl->pool[i].open)
+    for (uint32_t k = 0; k < cl->kinds && closes; k++) {
+        int64_t left_ms = MIN(cl->kind[k].left_ms, cl->kind[k].free_ms);
+        if (left_ms == INT64_MAX || left_ms < 0 || cl->kind[k].nodes == 0)
             continue;
-        fits.stay = window_stay_in(cl->pool[i].left_ms);
+        fits.stay = window_stay_in(left_ms);
         int64_t most_ms = window_leave_ms(a->c, a->j, window_stay_ms(fits.stay));
         if (fits.stay && most_ms >= MINUTE &&
             advise(a, ADVICE_LIMIT, &fits, "set a time limit of %lld minutes or less",
@@ -194,7 +197,7 @@ static void try_window(struct adviser *a, const struct request *r)
         }
     }
     fits.stay = window_stay_of(a->c->policy.window_lead_ms);
-    if (cl->windows && a->j->thaw_cost_ms == 0)
+    if (closes && a->j->thaw_cost_ms == 0)
         advise(a, ADVICE_FREEZE, &fits, "let it be frozen when machines are given back");
 }
 
