@@ -221,17 +221,17 @@ static void say_windows(const struct job *j, const struct supply *s, struct expl
         say(x, WHY_WINDOW, "%u machine%s that could run it %s not lent any more", s->closed, many,
             are);
     else if (s->closed)
-        say(x, WHY_WINDOW, "%u machine%s that could run it %s lent from %s on", s->closed, many,
-            are, date_format(s->opens_ms, at));
+        say(x, WHY_WINDOW, "%u machine%s that could run it %s %s from %s on", s->closed, many, are,
+            s->reserved ? "free" : "lent", date_format(s->opens_ms, at));
     if (!s->closing)
         return;
     if (s->closed)
         say_more(x, "; ");
     else
         say(x, WHY_WINDOW, "%s", "");
-    say_more(x, "%u machine%s that could run it %s given back at %s: %s", s->closing,
+    say_more(x, "%u machine%s that could run it %s %s at %s: %s", s->closing,
              s->closing == 1 ? "" : "s", s->closing == 1 ? "is" : "are",
-             date_format(s->closes_ms, at), why_not_there(j));
+             s->reserved ? "taken" : "given back", date_format(s->closes_ms, at), why_not_there(j));
 }
 
 /* It runs in its reservation only. */
