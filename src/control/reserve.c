@@ -240,7 +240,9 @@ int control_reserve(struct control *c, const struct control_reserve *r, struct c
 int control_reservation_delete(struct control *c, struct str name, struct str by,
                                struct control_done done, struct err *e)
 {
-    struct event ev = { .t_ms = control_now_ms(c), .kind = EVENT_RESERVE, .reserve = { name } };
+    struct event ev = { .t_ms = control_now_ms(c),
+                        .kind = EVENT_RESERVE,
+                        .reserve = { .name = name } };
     if (turn_apply(c, &ev, e) < 0)
         return -1;
     turn_changed(c, &(struct change){ "reservation", name, "remove", by }, done);
