@@ -71,7 +71,7 @@ BARS = (
 LENT_SEEDS = range(1, 21)
 LENT_BAR, LENT_STRETCH = 0.90, 0.95
 
-# The same for its forecasts; printed, not gated: what waits at all comes in few bursts, and P50 is not reached yet.
+# The same for its forecasts, over the jobs that waited for more than a minute.
 FORECAST_BARS = (
     ("s2b", "p50_cover", "least", 0.45, 0.5),
     ("s2b", "p50_cover", "most", 0.55, 0.5),

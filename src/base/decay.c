@@ -48,6 +48,28 @@ double decay_pow2(double x)
     return near * exact_pow2(n / 2) * exact_pow2(n - n / 2);
 }
 
+double decay_log2(double x)
+{
+    const double ln2 = 0.69314718055994530942;
+    uint64_t bits;
+    int n = 0;
+    if (!(x > 0) || x > 1e300)
+        return 0;
+    for (; x < 1e-300; n -= 64) /* the smallest have no exponent of their own */
+        x *= exact_pow2(64);
+    memcpy(&bits, &x, sizeof bits);
+    n += (int)(bits >> 52) - 1023;
+    double m = x / exact_pow2((int)(bits >> 52) - 1023); /* 1 to 2 */
+    if (m > 1.4142135623730951) {
+        m /= 2;
+        n++;
+    }
+    double t = (m - 1) / (m + 1), square = t * t, sum = 0; /* ln m = 2 artanh t, |t| < 0.18 */
+    for (int k = 23; k >= 1; k -= 2)
+        sum = sum * square + 1.0 / k;
+    return n + 2 * t * sum / ln2;
+}
+
 double decay_factor(int64_t dt_ms, int64_t half_life_ms)
 {
     if (dt_ms <= 0 || half_life_ms <= 0)

@@ -13,6 +13,9 @@
  * range it gives 0, above it infinity. */
 double decay_pow2(double x);
 
+/* The exponent of 2 that gives x, for x > 0; within 1e-14 of it.  Of anything else: 0. */
+double decay_log2(double x);
+
 /* 2^(-dt/half_life).  1 when no time has passed (or the clock went back) and when there is no
  * half-life (<= 0): what is never forgotten. */
 double decay_factor(int64_t dt_ms, int64_t half_life_ms);

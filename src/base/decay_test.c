@@ -94,7 +94,21 @@ static void the_bits_are_the_same_everywhere(void)
     CHECK(sum == UINT64_C(0xdd201116bdc68049));
 }
 
+static void a_logarithm_undoes_a_power(void)
+{
+    struct rng r = { 11 };
+    for (int i = 0; i < 100000; i++) {
+        double x = (rng_unit(&r) - 0.5) * 1900;
+        double back = decay_log2(decay_pow2(x)), off = back > x ? back - x : x - back;
+        CHECK_AT(i, off < 1e-12 * (x > 1 ? x : x < -1 ? -x : 1));
+    }
+    for (int n = -1074; n <= 990; n++)
+        CHECK_AT(n, decay_log2(decay_pow2(n)) == n);
+    CHECK(decay_log2(0) == 0 && decay_log2(-1) == 0);
+}
+
 static const struct test tests[] = {
+    { "a logarithm undoes a power", a_logarithm_undoes_a_power },
     { "whole powers of two are exact, down to the smallest number", whole_powers_are_exact },
     { "known values are met to the last places", known_values_are_met },
     { "the square of a power is the power of the double", squares_agree },

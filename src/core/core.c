@@ -485,25 +485,29 @@ static int apply_runs(struct core *c, const struct event_runs *r, struct err *e)
     return 0;
 }
 
-static int apply_wait(struct core *c, const struct event_wait *w, struct err *e)
+static int apply_burst(struct core *c, const struct event_burst *b, struct err *e)
 {
-    uint32_t tenant = shares_tenant(&c->shares, w->tenant);
+    const int64_t most = (int64_t)(FORECAST_SHIFT_MAX * 1000), log_most = 100000;
+    uint32_t tenant = shares_tenant(&c->shares, b->tenant);
+    if (b->tenant.n == 0) {
+        if (b->p50_milli < -most || b->p50_milli > most || b->p90_milli < -most ||
+            b->p90_milli > most)
+            return err_set(e, ERR_INVALID, "burst: p50_milli, p90_milli: beyond %lld",
+                           (long long)most);
+        c->forecast.shift[0] = (double)b->p50_milli / 1000;
+        c->forecast.shift[1] = (double)b->p90_milli / 1000;
+        return 0;
+    }
     if (tenant == NONE)
-        return err_set(e, ERR_NOT_FOUND, "wait: there is no tenant '%.*s'", STR_ARG(w->tenant));
-    if (w->size >= HISTORY_SIZES || w->wait_ms < 0)
-        return err_set(e, ERR_INVALID, "wait: size %u, %lld ms: not a wait", w->size,
-                       (long long)w->wait_ms);
-    forecast_learn(&c->forecast, tenant, w->size, w->wait_ms);
-    return 0;
-}
-
-static int apply_times(struct core *c, const struct event_times *t, struct err *e)
-{
-    if (t->class >= FORECAST_CLASSES || t->p50_milli <= 0 || t->p90_milli <= 0)
-        return err_set(e, ERR_INVALID, "times: class %u, %lld, %lld: not a correction", t->class,
-                       (long long)t->p50_milli, (long long)t->p90_milli);
-    c->forecast.times[t->class][0] = (double)t->p50_milli / 1000;
-    c->forecast.times[t->class][1] = (double)t->p90_milli / 1000;
+        return err_set(e, ERR_NOT_FOUND, "burst: there is no tenant '%.*s'", STR_ARG(b->tenant));
+    if (b->jobs < 1 || b->jobs > TIME_MAX_MS / log_most / log_most || b->squares_milli < 0 ||
+        b->squares_milli > b->jobs * log_most * 100 || b->sum_milli < -b->jobs * log_most ||
+        b->sum_milli > b->jobs * log_most)
+        return err_set(e, ERR_INVALID, "burst: jobs: %lld do not wait like that",
+                       (long long)b->jobs);
+    forecast_learn(&c->forecast,
+                   &(struct burst){ tenant, b->hour, (double)b->jobs, (double)b->sum_milli / 1000,
+                                    (double)b->squares_milli / 1000 });
     return 0;
 }
 
@@ -560,8 +564,9 @@ int core_apply(struct core *c, const struct event *ev, struct err *e)
     case EVENT_PROMISE: rc = apply_promise(c, &ev->place, e); break;
     case EVENT_TAKE: rc = apply_take(c, &ev->take, now_ms, e); break;
     case EVENT_RUNS: rc = apply_runs(c, &ev->runs, e); break;
-    case EVENT_WAIT: rc = apply_wait(c, &ev->wait, e); break;
-    case EVENT_TIMES: rc = apply_times(c, &ev->times, e); break;
+    case EVENT_WAIT:
+    case EVENT_TIMES: rc = 0; break; /* of older versions */
+    case EVENT_BURST: rc = apply_burst(c, &ev->burst, e); break;
     case EVENT_PASS:
         c->now_ms = now_ms;
         core_open_pass(c, ev->t_ms);

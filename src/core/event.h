@@ -31,7 +31,8 @@
     X(DEMAND, "demand")   /* what jobs asked for before it begins */                               \
     X(RUNS, "runs")       /* how long jobs ran before it begins */                                 \
     X(WAIT, "wait")       /* how long one waited before it begins */                               \
-    X(TIMES, "times")     /* how forecasts were corrected before it begins */
+    X(TIMES, "times")     /* how forecasts were corrected before it begins */                      \
+    X(BURST, "burst")     /* how long jobs waited before it begins, and what that taught */
 enum event_kind {
 #define X(id, name) EVENT_##id,
     EVENT_KINDS(X)
@@ -203,7 +204,7 @@ struct event_runs {
     int64_t works_milli, work_ms; /* of all: jobs that ended, and their GPU time */
 };
 
-/* Of a job of this tenant and size, by what stood before it: see core/forecast.h. */
+/* Of older versions: read, and not used any more. */
 struct event_wait {
     struct str tenant;
     uint32_t size;
@@ -213,6 +214,14 @@ struct event_wait {
 struct event_times {
     uint32_t class;
     int64_t p50_milli, p90_milli;
+};
+
+/* Jobs of a tenant that began to wait in one hour; of none: what all statements taught.  See
+ * core/forecast.h; thousandths. */
+struct event_burst {
+    struct str tenant;
+    int64_t hour, jobs, sum_milli, squares_milli;
+    int64_t p50_milli, p90_milli; /* without a tenant */
 };
 
 struct event {
@@ -237,6 +246,7 @@ struct event {
         struct event_runs runs;
         struct event_wait wait;
         struct event_times times;
+        struct event_burst burst;
     };
 };
 

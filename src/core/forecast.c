@@ -1,19 +1,26 @@
-/* When a waiting job will start: from how long jobs like it have waited lately, as an interval.
+/* When a waiting job will start, as an interval.
  *
- * Jobs are alike by tenant and size; the middle one of their latest waits says how things go now.
- * It grows with the root of what the same user has before it.  How many times that is stated is
- * learnt from what became of earlier statements, so that half of the starts come before the first
- * time and nine in ten before the second, whatever the cluster does.
+ * Waits are looked at as logarithms (of 2, of seconds), less half the logarithm of the GPUs that the
+ * same user has before the job.  Jobs that begin to wait in the same hour are one burst: how bursts
+ * differ from one another, and jobs inside one, gives a mean and a spread for the next; P90 lies the
+ * further from the mean the fewer bursts are known (Student's quantiles).  What is then left is learnt
+ * from what became of earlier statements, slowly, so that one burst does not undo what all others
+ * taught: half of the starts come before the first time and nine in ten before the second.
  * Waits of less than a minute are not waits. */
 #include "core/forecast.h"
 
+#include "base/date.h"
+#include "base/decay.h"
 #include "core/state.h"
 
-#define STEP 0.2                     /* of the correction, each start and each miss */
-#define FIRST_WAIT_MS (5 * SHORT_MS) /* of a job with one GPU before it, when nothing is known */
-#define TIMES_MIN 0.01
-#define TIMES_MAX 1e4
-#define STATE_MAX 16 /* statements of one pass; the rest is for the next */
+#define HOUR_MS (60 * SHORT_MS)
+#define STEP 0.013        /* of the correction, in spreads, each start and each miss */
+#define FIRST_MEAN 8.23   /* 300 s: of a job with one GPU before it, when nothing is known */
+#define FIRST_SPREAD 1.44 /* a factor of e */
+#define FIRST_WEIGHT 0.2  /* of that, next to the mean burst */
+#define SPREAD_MIN 0.43
+#define WAIT_LOG_MAX 28.0 /* eight years */
+#define STATE_MAX 16      /* statements of one pass; the rest is for the next */
 
 static const double wanted[] = { 0.5, 0.9 };
 
@@ -30,77 +37,99 @@ void forecast_init(struct forecast *f)
 {
     *f = (struct forecast){ .due_unused = NONE };
     f->next = (struct heap){ .before = falls_due_before, .ctx = f };
-    for (uint32_t k = 0; k < FORECAST_CLASSES; k++) {
-        f->times[k][0] = 1;
-        f->times[k][1] = 4;
-    }
 }
 
 void forecast_free(struct forecast *f)
 {
-    map_free(&f->row_by_key);
     heap_free(&f->next);
     free(f->due_pos);
     free(f->due);
-    free(f->row);
     free(f->fresh);
 }
 
 /* ---- waits of the past ---- */
 
-static void row_add(struct forecast_row *r, int64_t ms)
+static struct burst *burst_at(const struct forecast *f, uint64_t i)
 {
-    r->wait_ms[r->n++ % FORECAST_WAITS] = ms;
+    return (struct burst *)&f->burst[i % FORECAST_BURSTS];
 }
 
-static int by_value(const void *pa, const void *pb)
+static uint64_t oldest(const struct forecast *f)
 {
-    int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
-    return a < b ? -1 : a > b;
+    return f->bursts > FORECAST_BURSTS ? f->bursts - FORECAST_BURSTS : 0;
 }
 
-static int64_t row_middle(const struct forecast_row *r)
+void forecast_learn(struct forecast *f, const struct burst *seen)
 {
-    int64_t sorted[FORECAST_WAITS];
-    uint32_t n = MIN(r->n, FORECAST_WAITS);
-    memcpy(sorted, r->wait_ms, n * sizeof *sorted);
-    qsort(sorted, n, sizeof *sorted, by_value);
-    return sorted[n / 2];
-}
-
-static uint64_t key_of(uint32_t tenant, uint32_t size)
-{
-    return (uint64_t)tenant * HISTORY_SIZES + size;
-}
-
-static const struct forecast_row *find_row(const struct forecast *f, uint32_t tenant, uint32_t size)
-{
-    uint64_t hit;
-    return map_get(&f->row_by_key, key_of(tenant, size), &hit) ? &f->row[hit] : NULL;
-}
-
-void forecast_learn(struct forecast *f, uint32_t tenant, uint32_t size, int64_t wait_ms)
-{
-    uint64_t hit;
-    if (!map_get(&f->row_by_key, key_of(tenant, size), &hit)) {
-        vec_grow(f->row, f->rows, f->row_cap);
-        f->row[f->rows] = (struct forecast_row){ .tenant = tenant, .size = size };
-        map_set(&f->row_by_key, key_of(tenant, size), f->rows);
-        hit = f->rows++;
+    struct burst *b = NULL;
+    for (uint64_t i = f->bursts; i-- > oldest(f) && !b;)
+        if (burst_at(f, i)->tenant == seen->tenant && burst_at(f, i)->hour == seen->hour)
+            b = burst_at(f, i);
+    if (!b) {
+        b = burst_at(f, f->bursts++);
+        *b = (struct burst){ .tenant = seen->tenant, .hour = seen->hour };
     }
-    row_add(&f->row[hit], wait_ms);
-    row_add(&f->by_size[size], wait_ms);
-    row_add(&f->all, wait_ms);
+    b->jobs += seen->jobs;
+    b->sum += seen->sum;
+    b->squares += seen->squares;
 }
 
-static int64_t usual_ms(const struct forecast *f, uint32_t tenant, uint32_t size)
+/* The tenant's latest bursts, or everybody's (NONE); how many. */
+static uint32_t recent(const struct forecast *f, uint32_t tenant,
+                       const struct burst *out[FORECAST_RECENT])
 {
-    const struct forecast_row *own = find_row(f, tenant, size);
-    if (own && own->n >= FORECAST_FEW)
-        return row_middle(own);
-    if (f->by_size[size].n >= FORECAST_FEW)
-        return row_middle(&f->by_size[size]);
-    return f->all.n >= FORECAST_FEW ? row_middle(&f->all) : FIRST_WAIT_MS;
+    uint32_t n = 0;
+    for (uint64_t i = f->bursts; i-- > oldest(f) && n < FORECAST_RECENT;)
+        if (tenant == NONE || burst_at(f, i)->tenant == tenant)
+            out[n++] = burst_at(f, i);
+    return n;
+}
+
+static double root(double x)
+{
+    double y = x > 1 ? x : 1;
+    for (int i = 0; i < 60; i++)
+        y = (y + x / y) / 2;
+    return y;
+}
+
+/* 90 % of Student's distribution with so many degrees of freedom. */
+static double student_90(double freedom)
+{
+    static const double of[] = { 3.08, 3.08, 1.89, 1.64, 1.53, 1.48, 1.44, 1.41, 1.40, 1.38, 1.37 };
+    uint32_t n = (uint32_t)(freedom + 0.5);
+    return n < ARRAY_LEN(of) ? of[n] : n < 15 ? 1.36 : 1.33;
+}
+
+/* What the next wait is like: its mean, its spread, and P90 in spreads above the mean. */
+struct outlook {
+    double mean, spread, p90;
+};
+
+static struct outlook look_out(const struct forecast *f, uint32_t tenant)
+{
+    const struct burst *b[FORECAST_RECENT];
+    uint32_t n = recent(f, tenant, b);
+    if (n < 2)
+        n = recent(f, NONE, b);
+    double jobs = 0;
+    for (uint32_t i = 0; i < n; i++)
+        jobs += b[i]->jobs;
+    double first = n ? FIRST_WEIGHT * jobs / n : 1, all = first + jobs, mean = first * FIRST_MEAN;
+    for (uint32_t i = 0; i < n; i++)
+        mean += b[i]->sum;
+    mean /= all;
+    double between = first * (FIRST_MEAN - mean) * (FIRST_MEAN - mean), weights = first * first;
+    double within = first * FIRST_SPREAD * FIRST_SPREAD;
+    for (uint32_t i = 0; i < n; i++) {
+        double own = b[i]->sum / b[i]->jobs, inside = b[i]->squares / b[i]->jobs - own * own;
+        between += b[i]->jobs * (own - mean) * (own - mean);
+        within += b[i]->jobs * MAX(inside, 0.0);
+        weights += b[i]->jobs * b[i]->jobs;
+    }
+    double bursts = all * all / weights; /* as many equal ones would say as much */
+    double spread = root(between / all * (1 + 1 / bursts) + within / all);
+    return (struct outlook){ mean, MAX(spread, SPREAD_MIN), student_90(bursts) };
 }
 
 /* ---- statements ---- */
@@ -125,20 +154,9 @@ static double ahead_of(const struct core *c, const struct job *j)
 
 /* The more stands before it, the longer it waits, but not in proportion: what runs ends, and what
  * came later is passed. */
-static double root(double x)
+static double ahead_log(double ahead)
 {
-    double y = x > 1 ? x : 1;
-    for (int i = 0; i < 40; i++)
-        y = (y + x / y) / 2;
-    return y;
-}
-
-static uint32_t class_of(double ahead)
-{
-    uint32_t class = 0;
-    for (double most = 2 * GPU_MILLI; class < FORECAST_CLASSES - 1 && ahead > most; most *= 4)
-        class ++;
-    return class;
+    return decay_log2(MAX(ahead / GPU_MILLI, 0.25)) / 2;
 }
 
 /* What waits for its reservation or for a window teaches nothing about waiting for room. */
@@ -157,13 +175,13 @@ static bool may_start(const struct core *c, const struct job *j)
  * than a part of it. */
 static struct eta interval(const struct core *c, const struct job *j, double ahead, int64_t now_ms)
 {
-    const struct forecast *f = &c->forecast;
-    uint32_t size = history_size(&c->shapes.at[j->shape].request);
-    double usual = (double)usual_ms(f, core_tenant(c, j), size) * root(ahead / GPU_MILLI);
+    struct outlook o = look_out(&c->forecast, core_tenant(c, j));
     int64_t waited_ms = MAX(now_ms - j->wait_ms, INT64_C(0)), at[2];
     int64_t opens_ms = window_opens_ms(c, &c->shapes.at[j->shape].request);
     for (int i = 0; i < 2; i++) {
-        int64_t all_ms = SHORT_MS + (int64_t)(usual * f->times[class_of(ahead)][i]);
+        double spreads = c->forecast.shift[i] + (i ? o.p90 : 0);
+        double log = MIN(o.mean + ahead_log(ahead) + spreads * o.spread, WAIT_LOG_MAX);
+        int64_t all_ms = MAX((int64_t)(decay_pow2(log) * 1000), SHORT_MS);
         int64_t left_ms = MAX(all_ms - waited_ms, all_ms / 4);
         at[i] = MAX(now_ms + left_ms, opens_ms);
     }
@@ -184,11 +202,11 @@ void forecast_waits(struct core *c, uint32_t job)
     f->fresh[f->n++] = c->queue.job[job].id;
 }
 
-static void correct(struct forecast *f, uint32_t class, int which, bool came_in_time)
+static void correct(struct forecast *f, int which, bool came_in_time)
 {
-    double *times = &f->times[class][which];
-    *times *= 1 + STEP * (wanted[which] - (came_in_time ? 1 : 0));
-    *times = *times < TIMES_MIN ? TIMES_MIN : *times > TIMES_MAX ? TIMES_MAX : *times;
+    double shift = f->shift[which] + STEP * (wanted[which] - (came_in_time ? 1 : 0));
+    shift = MIN(shift, FORECAST_SHIFT_MAX);
+    f->shift[which] = MAX(shift, -FORECAST_SHIFT_MAX);
 }
 
 static void expect(struct forecast *f, uint64_t job, uint8_t which, int64_t at_ms)
@@ -219,7 +237,7 @@ void forecast_miss(struct core *c)
         f->due[i].unused = f->due_unused;
         f->due_unused = i;
         if (j && j->is_stated && !j->held && !j->ran_ms)
-            correct(f, class_of((double)j->ahead), f->due[i].which, false);
+            correct(f, f->due[i].which, false);
     }
 }
 
@@ -253,9 +271,10 @@ void forecast_starts(struct core *c, struct job *j, int64_t now_ms)
         return;
     for (int i = 0; i < 2; i++)
         if (now_ms <= stated[i])
-            correct(f, class_of((double)j->ahead), i, true);
-    forecast_learn(f, core_tenant(c, j), history_size(&c->shapes.at[j->shape].request),
-                   (int64_t)((double)waited_ms / root((double)j->ahead / GPU_MILLI)));
+            correct(f, i, true);
+    double log = decay_log2((double)waited_ms / 1000) - ahead_log((double)j->ahead);
+    forecast_learn(
+        f, &(struct burst){ core_tenant(c, j), floor_div(j->wait_ms, HOUR_MS), 1, log, log * log });
 }
 
 bool core_eta(const struct core *c, job_id id, int64_t now_ms, struct eta *out)

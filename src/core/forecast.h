@@ -6,9 +6,9 @@
 #include "core/history.h"
 
 #define SHORT_MS (60 * INT64_C(1000)) /* what starts within a minute did not wait */
-#define FORECAST_WAITS 31u            /* the latest waits that count */
-#define FORECAST_FEW 3u               /* fewer say nothing */
-#define FORECAST_CLASSES 4u           /* by the GPUs that stand before a job: 2, 8, 32, more */
+#define FORECAST_BURSTS 256u          /* the latest that are kept, */
+#define FORECAST_RECENT 16u           /* and those that count */
+#define FORECAST_SHIFT_MAX 2.0        /* of the correction, in spreads */
 #define AHEAD_GROUPS 4096u            /* groups of one user that are looked at */
 
 /* A time at which a job is said to have started. */
@@ -19,19 +19,19 @@ struct due {
     uint8_t which; /* 0: P50, 1: P90 */
 };
 
-struct forecast_row {
-    uint32_t tenant, size;
-    uint32_t n;                      /* seen in all */
-    int64_t wait_ms[FORECAST_WAITS]; /* by the root of the GPUs before it */
+/* Jobs of one tenant that began to wait in the same hour: they stand or fall together. */
+struct burst {
+    uint32_t tenant;
+    int64_t hour;
+    double jobs, sum, squares; /* of their waits: see forecast.c */
 };
 
 struct forecast {
-    struct forecast_row all, by_size[HISTORY_SIZES], *row;
-    uint32_t rows, row_cap;
-    struct map row_by_key;
-    double times[FORECAST_CLASSES][2]; /* the usual wait times this is the stated one */
-    uint64_t *fresh;                   /* jobs that came and have no statement yet */
-    size_t first, n, cap;              /* from `first` on */
+    struct burst burst[FORECAST_BURSTS]; /* the nth at n % FORECAST_BURSTS */
+    uint64_t bursts;                     /* in all */
+    double shift[2];                     /* of P50 and P90, in spreads: what was learnt */
+    uint64_t *fresh;                     /* jobs that came and have no statement yet */
+    size_t first, n, cap;                /* from `first` on */
     struct due *due;
     uint32_t dues, due_cap, due_unused, *due_pos;
     struct heap next;
@@ -39,6 +39,6 @@ struct forecast {
 
 void forecast_init(struct forecast *f);
 void forecast_free(struct forecast *f);
-void forecast_learn(struct forecast *f, uint32_t tenant, uint32_t size, int64_t wait_ms);
+void forecast_learn(struct forecast *f, const struct burst *seen); /* jobs of a burst */
 
 #endif

@@ -334,21 +334,21 @@ static void emit_demand(struct writer *w)
 static void emit_forecast(struct writer *w)
 {
     const struct forecast *f = &w->c->forecast;
-    for (uint32_t i = 0; i < f->rows; i++) {
-        const struct forecast_row *r = &f->row[i];
-        for (uint32_t k = r->n > FORECAST_WAITS ? r->n - FORECAST_WAITS : 0; k < r->n; k++) {
-            struct event ev = { .t_ms = w->c->now_ms, .kind = EVENT_WAIT };
-            ev.wait = (struct event_wait){ str_of(w->c->shares.at[r->tenant].name), r->size,
-                                           r->wait_ms[k % FORECAST_WAITS] };
-            emit(w, ev);
-        }
-    }
-    for (uint32_t k = 0; k < FORECAST_CLASSES && f->rows; k++) {
-        struct event ev = { .t_ms = w->c->now_ms, .kind = EVENT_TIMES };
-        ev.times = (struct event_times){ k, (int64_t)(f->times[k][0] * 1000),
-                                         (int64_t)(f->times[k][1] * 1000) };
+    struct event ev = { .t_ms = w->c->now_ms, .kind = EVENT_BURST };
+    uint64_t first = f->bursts > FORECAST_BURSTS ? f->bursts - FORECAST_BURSTS : 0;
+    for (uint64_t i = first; i < f->bursts; i++) {
+        const struct burst *b = &f->burst[i % FORECAST_BURSTS];
+        ev.burst = (struct event_burst){ .tenant = str_of(w->c->shares.at[b->tenant].name),
+                                         .hour = b->hour,
+                                         .jobs = (int64_t)b->jobs,
+                                         .sum_milli = (int64_t)(b->sum * 1000),
+                                         .squares_milli = (int64_t)(b->squares * 1000) };
         emit(w, ev);
     }
+    ev.burst = (struct event_burst){ .p50_milli = (int64_t)(f->shift[0] * 1000),
+                                     .p90_milli = (int64_t)(f->shift[1] * 1000) };
+    if (ev.burst.p50_milli || ev.burst.p90_milli)
+        emit(w, ev);
 }
 
 void core_snapshot(const struct core *c, core_emit_fn *fn, void *ctx)

@@ -26,6 +26,7 @@ static struct event of(enum event_kind kind)
     case EVENT_POOL:
         ev.pool = (struct event_pool){ STR("desks"), STR("Mon-Fri 20:00-08:00") };
         break;
+    case EVENT_BURST: ev.burst = (struct event_burst){ STR("vision"), 5, 3, -7, 9, 0, 0 }; break;
     case EVENT_RESERVE:
         ev.reserve = (struct event_reserve){ STR("class"), STR("course"), 5, 1700000000000,
                                              STR("srv1,srv2") };
@@ -138,6 +139,8 @@ static const char *const lines[] = {
     [EVENT_RESERVE] = T "\"reserve\",\"name\":\"class\",\"tenant\":\"course\",\"from_ms\":5,"
                         "\"until_ms\":1700000000000,\"nodes\":\"srv1,srv2\"}\n",
     [EVENT_NODE_POOL] = T "\"node_pool\",\"name\":\"srv1\",\"pool\":\"desks\"}\n",
+    [EVENT_BURST] = T "\"burst\",\"tenant\":\"vision\",\"hour\":5,\"jobs\":3,"
+                      "\"sum_milli\":-7,\"squares_milli\":9}\n",
     [EVENT_PASS] = T "\"pass\"}\n",
     [EVENT_PAST] = T "\"past\",\"tenant\":\"vision\",\"user\":\"ana\","
                      "\"cost_ms\":123456789012,\"job_milli\":4000}\n",
