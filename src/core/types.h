@@ -118,4 +118,23 @@ struct slot {
     uint16_t milli; /* of each GPU in the mask; 1000 = whole */
 };
 
+/* The numbers of the policy.  core/policy.c holds their table: names, bounds, defaults, help. */
+struct policy {
+    int64_t half_life_ms;       /* after this long a used GPU-hour counts half */
+    int64_t age_step_ms;        /* waiting this long lifts a job by one priority class */
+    int64_t age_max_steps;      /* at most this many classes */
+    int64_t claim_after_ms;     /* a job that waited this long may have room kept for it */
+    int64_t claims_max;         /* so many jobs at a time may have room kept */
+    int64_t cpu_cost_milli;     /* what one CPU costs, in thousandths of a reference GPU */
+    int64_t past_milli;         /* what the past counts next to the present, in thousandths */
+    int64_t take_back;          /* 1: jobs are frozen for others that are worth more now */
+    int64_t take_gain_milli;    /* so much more worth, in thousandths */
+    int64_t min_run_ms;         /* a job that has run for less since its start is left alone */
+    int64_t thaw_run_ms;        /* the same after a thaw */
+    int64_t express_part_milli; /* GPU time that a job has before it queues with the long ones */
+    int64_t express_milli;      /* what a share may be above others for such jobs, in thousandths */
+    int64_t review_ms;          /* how often all that wait are looked at for taking back */
+    int64_t window_lead_ms; /* so long before a window ends only what surely ends still starts */
+};
+
 #endif
