@@ -120,6 +120,27 @@ int cli_print_raw(struct str json, enum output form, struct err *e)
     return cli_print(&b, e);
 }
 
+int cli_ask(struct cli *c, const struct common *o, const struct call *call, cli_print_fn *print,
+            struct err *e)
+{
+    enum output form = cli_output(o);
+    AUTO(answer_free) struct answer a = { 0 };
+    AUTO(buf_free) struct buf b = BUF(PRINT_MAX);
+    if (cli_call(c, call, &a, e) < 0)
+        return -1;
+    if (form == OUT_JSON || form == OUT_YAML)
+        return cli_print_raw(buf_str(&a.body), form, e);
+    AUTO(json_free_p) struct json_doc *doc = json_read(buf_str(&a.body), e);
+    if (!doc)
+        return -1;
+    struct str name = field_str(json_root(doc), "name");
+    if (form == OUT_NAME && name.n)
+        buf_printf(&b, "%.*s\n", STR_ARG(name));
+    else
+        print(json_root(doc), &b);
+    return cli_print(&b, e);
+}
+
 /* One write, so that it does not mix with what a job prints. */
 static void to_stderr(const struct buf *b)
 {

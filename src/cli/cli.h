@@ -142,6 +142,11 @@ int cli_print_table(const struct table *t, const struct common *o, struct err *e
 /* JSON as it came, or as YAML. */
 int cli_print_raw(struct str json, enum output form, struct err *e) MUST_USE;
 
+/* One call and its answer: as it came, its name, or as `print` writes it, by -o. */
+typedef void cli_print_fn(const struct json *root, struct buf *b);
+int cli_ask(struct cli *c, const struct common *o, const struct call *call, cli_print_fn *print,
+            struct err *e) MUST_USE;
+
 /* A sentence on standard error: "nightshift: …". */
 void cli_note(const struct cli *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
 

@@ -137,48 +137,29 @@ static void print_pool(const struct json *p, struct buf *b)
 
 static int show_pool(struct cli *c, const struct pools_opts *o, const char *name, struct err *e)
 {
-    enum output form = cli_output(&o->common);
-    AUTO(buf_free) struct buf path = BUF(2048), b = BUF(8u << 20);
-    AUTO(answer_free) struct answer a = { 0 };
-    if (lent_path(PATH, name, NULL, &path, e) < 0 ||
-        cli_call(c, &(struct call){ .path = path.p }, &a, e) < 0)
+    AUTO(buf_free) struct buf path = BUF(2048);
+    if (lent_path(PATH, name, NULL, &path, e) < 0)
         return -1;
-    if (form == OUT_JSON || form == OUT_YAML)
-        return cli_print_raw(buf_str(&a.body), form, e);
-    if (form == OUT_NAME)
-        return cli_print_line(name, e);
-    AUTO(json_free_p) struct json_doc *doc = json_read(buf_str(&a.body), e);
-    if (!doc)
-        return -1;
-    print_pool(json_root(doc), &b);
-    return cli_print(&b, e);
+    return cli_ask(c, &o->common, &(struct call){ .path = path.p }, print_pool, e);
 }
 
 /* ---- changing ---- */
 
-/* Sends it, and says what follows from it: which jobs stay on. */
-static int change(struct cli *c, const struct pools_opts *o, const struct call *call, struct err *e)
+/* What follows from a change: which jobs stay on. */
+static void print_change(const struct json *p, struct buf *b)
 {
-    enum output form = cli_output(&o->common);
-    AUTO(answer_free) struct answer a = { 0 };
-    AUTO(buf_free) struct buf b = BUF(8u << 20);
-    if (cli_call(c, call, &a, e) < 0)
-        return -1;
-    if (form == OUT_JSON || form == OUT_YAML)
-        return cli_print_raw(buf_str(&a.body), form, e);
-    AUTO(json_free_p) struct json_doc *doc = json_read(buf_str(&a.body), e);
-    if (!doc)
-        return -1;
-    const struct json *p = json_root(doc);
-    text_add_clean(&b, field_str(p, "name"));
-    buf_addz(&b, ": ");
     AUTO(buf_free) struct buf now = BUF(256);
+    text_add_clean(b, field_str(p, "name"));
+    buf_addz(b, ": ");
     add_now(&now, p);
-    buf_add(&b, (struct str){ now.p + 9, now.n - 9 }); /* without its title */
-    if (strcmp(call->method, "PUT") == 0)
-        add_absent(&b, json_find(p, "nodes"));
-    lent_add_jobs(&b, json_find(p, "jobs"), true);
-    return cli_print(&b, e);
+    buf_add(b, (struct str){ now.p + 9, now.n - 9 }); /* without its title */
+    lent_add_jobs(b, json_find(p, "jobs"), true);
+}
+
+static void print_set(const struct json *p, struct buf *b)
+{
+    print_change(p, b);
+    add_absent(b, json_find(p, "nodes"));
 }
 
 static int set_pool(struct cli *c, const struct pools_opts *o, const char *name, struct err *e)
@@ -197,8 +178,9 @@ static int set_pool(struct cli *c, const struct pools_opts *o, const char *name,
     json_end(&w, '}');
     if (lent_path(PATH, name, NULL, &path, e) < 0 || buf_check(&body, e) < 0)
         return -1;
-    return change(c, o, &(struct call){ .method = "PUT", .path = path.p, .body = buf_str(&body) },
-                  e);
+    return cli_ask(c, &o->common,
+                   &(struct call){ .method = "PUT", .path = path.p, .body = buf_str(&body) },
+                   print_set, e);
 }
 
 static int put_while(const struct pools_opts *o, struct json_out *w, struct err *e)
@@ -220,8 +202,9 @@ static int pool_verb(struct cli *c, const struct pools_opts *o, const char *verb
     json_end(&w, '}');
     if (lent_path(PATH, name, verb, &path, e) < 0 || buf_check(&body, e) < 0)
         return -1;
-    return change(c, o, &(struct call){ .method = "POST", .path = path.p, .body = buf_str(&body) },
-                  e);
+    return cli_ask(c, &o->common,
+                   &(struct call){ .method = "POST", .path = path.p, .body = buf_str(&body) },
+                   print_change, e);
 }
 
 static int run_pools(struct cli *c, const void *opts_p, struct words args, struct err *e)

@@ -119,28 +119,6 @@ static void print_made(const struct json *r, struct buf *b)
 
 /* ---- calls ---- */
 
-typedef void print_fn(const struct json *r, struct buf *b);
-
-static int call_one(struct cli *c, const struct common *o, const struct call *call, print_fn *print,
-                    struct err *e)
-{
-    enum output form = cli_output(o);
-    AUTO(answer_free) struct answer a = { 0 };
-    AUTO(buf_free) struct buf b = BUF(8u << 20);
-    if (cli_call(c, call, &a, e) < 0)
-        return -1;
-    if (form == OUT_JSON || form == OUT_YAML)
-        return cli_print_raw(buf_str(&a.body), form, e);
-    AUTO(json_free_p) struct json_doc *doc = json_read(buf_str(&a.body), e);
-    if (!doc)
-        return -1;
-    if (form == OUT_NAME)
-        buf_printf(&b, "%.*s\n", STR_ARG(field_str(json_root(doc), "name")));
-    else
-        print(json_root(doc), &b);
-    return cli_print(&b, e);
-}
-
 static int list(struct cli *c, const struct common *o, struct err *e)
 {
     enum output form = cli_output(o);
@@ -165,7 +143,7 @@ static int run_reservations(struct cli *c, const void *opts_p, struct words args
     if (strcmp(verb, "show") == 0 && args.n == 2) {
         if (lent_path(PATH, args.v[1], NULL, &path, e) < 0)
             return -1;
-        return call_one(c, &o->common, &(struct call){ .path = path.p }, print_one, e);
+        return cli_ask(c, &o->common, &(struct call){ .path = path.p }, print_one, e);
     }
     err_set(e, ERR_INVALID, "reservations takes list, or show or rm with a NAME");
     return err_hint(e, "nightshift reservations show class");
@@ -237,7 +215,7 @@ static int run_reserve(struct cli *c, const void *opts_p, struct words args, str
     if (lent_path(PATH, args.v[0], NULL, &path, e) < 0 || buf_check(&body, e) < 0)
         return -1;
     struct call put = { .method = "PUT", .path = path.p, .body = buf_str(&body) };
-    return call_one(c, &o->common, &put, print_made, e);
+    return cli_ask(c, &o->common, &put, print_made, e);
 }
 
 const struct command command_reserve = {

@@ -21,9 +21,6 @@ static const struct opt opts[] = {
 static int run_why(struct cli *c, const void *opts_p, struct words args, struct err *e)
 {
     const struct why_opts *o = opts_p;
-    enum output form = cli_output(&o->common);
-    AUTO(answer_free) struct answer a = { 0 };
-    AUTO(buf_free) struct buf b = BUF(1u << 20);
     uint64_t id;
     int64_t at_ms = 0;
     if (o->at && when_parse(o->at, cli_now_ms(), &at_ms, e) < 0)
@@ -33,15 +30,7 @@ static int run_why(struct cli *c, const void *opts_p, struct words args, struct 
     const char *path = arena_printf(&c->arena, "/v1/jobs/%llu/why", (unsigned long long)id);
     if (o->at)
         path = arena_printf(&c->arena, "%s?at_ms=%lld", path, (long long)MAX(at_ms, INT64_C(1)));
-    if (cli_call(c, &(struct call){ .path = path }, &a, e) < 0)
-        return -1;
-    if (form == OUT_JSON || form == OUT_YAML)
-        return cli_print_raw(buf_str(&a.body), form, e);
-    AUTO(json_free_p) struct json_doc *doc = json_read(buf_str(&a.body), e);
-    if (!doc)
-        return -1;
-    why_print(json_root(doc), &b);
-    return cli_print(&b, e);
+    return cli_ask(c, &o->common, &(struct call){ .path = path }, why_print, e);
 }
 
 const struct command command_why = {

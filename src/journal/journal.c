@@ -192,12 +192,14 @@ static const struct field {
     { EVENT_RUNS, "work_ms", F_I64, AT(runs.work_ms), false, NULL,
       "of all: their GPU time, faded" },
 
-    { EVENT_WAIT, "tenant", F_STR, AT(wait.tenant), true, NULL, "" },
+    { EVENT_WAIT, "tenant", F_STR, AT(wait.tenant), true, NULL,
+      "of older versions: read, and not used any more" },
     { EVENT_WAIT, "size", F_U32, AT(wait.size), false, NULL, "class by GPUs" },
     { EVENT_WAIT, "wait_ms", F_I64, AT(wait.wait_ms), true, NULL,
       "by the root of the GPUs before it" },
 
-    { EVENT_TIMES, "class", F_U32, AT(times.class), false, NULL, "by the GPUs before a job" },
+    { EVENT_TIMES, "class", F_U32, AT(times.class), false, NULL,
+      "of older versions: read, and not used any more" },
     { EVENT_TIMES, "p50_milli", F_I64, AT(times.p50_milli), true, NULL,
       "times the usual wait, in thousandths" },
     { EVENT_TIMES, "p90_milli", F_I64, AT(times.p90_milli), true, NULL, "" },
