@@ -25,7 +25,7 @@ static const struct api_param submit_params[] = {
     { 0 },
 };
 static const struct api_param why_params[] = {
-    { "at_ms", PARAM_NUMBER, .min = 1, .max = NUMBER_MAX,
+    { "at_ms", PARAM_NUMBER, .min = 1, .max = UINT64_C(253402300799999), /* of the year 9999 */
       .help = "why it waited then, from the journal; by default now" },
     { 0 },
 };
@@ -88,7 +88,7 @@ const struct route api_routes[] = {
       .answer = "Checked", .refuses = REFUSES_CONFLICT },
     { "GET", "/v1/jobs/:id", M, FN(job_get), "Show a job", .answer = "Job" },
     { "GET", "/v1/jobs/:id/why", M, FN(job_why), "Why does it wait, or did?", .param = why_params,
-      .answer = "Why" },
+      .answer = "Why", .refuses = REFUSES_CONFLICT },
     { "GET", "/v1/jobs/:id/log", M, FN(job_log), "Its output", .param = log_params,
       .type = "text/plain; charset=utf-8", .other_type = "application/octet-stream" },
     { "GET", "/v1/jobs/:id/stream", M, FN(job_stream),

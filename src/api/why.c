@@ -213,7 +213,7 @@ static void tell_on(void *ctx)
         loop_wakeup_send(p->again);
 }
 
-/* Can this time be looked at? */
+/* Can this time be looked at?  Nothing is wrong with the request, but with the time there is. */
 static int check_past(struct call *c, const struct store_job *j, int64_t at_ms,
                       const struct store_journal_place *place, struct err *e)
 {
@@ -221,16 +221,16 @@ static int check_past(struct call *c, const struct store_job *j, int64_t at_ms,
     const char *at = date_format(at_ms, text);
     c->field = "at_ms";
     if (at_ms > control_now_ms(c->api->config.control)) {
-        err_set(e, ERR_INVALID, "at_ms: %s is in the future", at);
+        err_set(e, ERR_CONFLICT, "at_ms: %s is in the future", at);
         return err_hint(e, "when it will probably start is in the answer without a time");
     }
     if (at_ms < j->fixed.submitted_ms)
-        return err_set(e, ERR_INVALID, "job %llu was not there at %s: it was submitted at %s",
+        return err_set(e, ERR_CONFLICT, "job %llu was not there at %s: it was submitted at %s",
                        (unsigned long long)j->fixed.id, at,
                        date_format(j->fixed.submitted_ms, begin));
     if (at_ms >= place->begin_ms)
         return 0;
-    err_set(e, ERR_INVALID, "the journal begins at %s: nothing is known of %s any more",
+    err_set(e, ERR_CONFLICT, "the journal begins at %s: nothing is known of %s any more",
             date_format(place->begin_ms, begin), at);
     return err_hint(e, "ask for a later time");
 }
