@@ -24,6 +24,8 @@ struct api *api_new(const struct api_config *c, struct err *e)
     if (!a->files)
         return NULL;
     a->watch = control_watch(c->control, on_commit, a);
+    if (directory_load(a, e) < 0)
+        return NULL;
     return TAKE(a);
 }
 
@@ -118,7 +120,7 @@ int read_id(struct call *c, uint64_t *out, struct err *e)
 
 /* ---- who ---- */
 
-static int identify(struct call *c, struct err *e)
+static int find_caller(struct call *c, struct err *e)
 {
     struct api *a = c->api;
     const struct http_peer *peer = http_peer(c->rq);
@@ -130,21 +132,22 @@ static int identify(struct call *c, struct err *e)
     if (peer->local)
         return auth_local(a->config.auth, peer->uid, &c->who, e);
     if (cookie)
-        return auth_token(a->config.auth, str_of(cookie), now_ms, &c->who, e);
+        return auth_session(a->config.auth, str_of(cookie), now_ms, &c->who, e);
     err_set(e, ERR_DENIED, "this needs a token: who is calling?");
-    return err_hint(e, "set NIGHTSHIFT_TOKEN (the header Authorization: Bearer TOKEN); "
-                       "one is made on the machine itself: nightshift tokens create NAME");
+    return err_hint(e, "sign in: nightshift login; or set NIGHTSHIFT_TOKEN (the header "
+                       "Authorization: Bearer TOKEN) to one that was made on the machine itself: "
+                       "nightshift tokens create NAME");
 }
 
-static void set_scope(struct call *c)
+static int identify(struct call *c, struct err *e)
 {
-    size_t n;
-    const struct str *tenants =
-        auth_tenants(c->api->config.auth, str_of(c->who.user), http_arena(c->rq), &n);
-    c->scope =
-        (struct store_scope){ .everything = c->who.role == ROLE_ADMIN || weak_here("tenant_scope"),
-                              .tenant = tenants,
-                              .n = n };
+    if (find_caller(c, e) < 0)
+        return -1;
+    const char **tenant = arena_array(http_arena(c->rq), const char *, c->who.tenants + 1);
+    for (size_t i = 0; i < c->who.tenants; i++) /* the key may be gone before the answer */
+        tenant[i] = arena_printf(http_arena(c->rq), "%s", c->who.tenant[i]);
+    c->who.tenant = tenant;
+    return 0;
 }
 
 /* ---- dispatch ---- */
@@ -219,20 +222,18 @@ static int run(struct call *c, struct err *e)
         err_set(e, ERR_NOT_FOUND, "there is nothing at %.200s", http_path(c->rq));
         return err_hint(e, "all calls: GET /v1/openapi.json");
     }
-    if (r->role != ROLE_PUBLIC) {
+    c->route = r;
+    if (r->access != ACCESS_PUBLIC) {
         if (identify(c, e) < 0) {
             http_add_header(c->rq, "WWW-Authenticate", "Bearer");
             http_reply_status(c->rq, 401, e, NULL);
             return 0;
         }
-        if (r->role == ROLE_NOBODY || (c->who.role < r->role && !weak_here("role"))) {
-            err_set(e, ERR_DENIED, "this needs the role '%s'; '%s' is '%s'", role_name(r->role),
-                    c->who.user, role_name(c->who.role));
-            return err_hint(e, "ask an administrator: the settings file names them");
-        }
         set_scope(c);
     }
-    return check_params(c, r, e) < 0 ? -1 : r->fn(c, e);
+    if (check_params(c, r, e) < 0 || (r->access != ACCESS_PUBLIC && authorize(c, e) < 0))
+        return -1;
+    return r->fn(c, e);
 }
 
 void api_handle(void *api, struct http_request *rq)

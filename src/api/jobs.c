@@ -56,23 +56,10 @@ int api_job_list(struct call *c, struct err *e)
     return 0;
 }
 
-static bool is_theirs(const struct call *c, const struct store_job *j)
+bool may_read_job(const struct call *c, const struct store_job *j)
 {
-    return c->who.role == ROLE_ADMIN || str_is(j->fixed.user, c->who.user);
-}
-
-int find_job(struct call *c, uint64_t id, bool mine, struct store_job *out, struct err *e)
-{
-    struct store_job j;
-    if (store_job_get(c->api->config.store, &c->scope, id, http_arena(c->rq), &j, e) < 0)
-        return -1;
-    if (mine && !is_theirs(c, &j) && !weak_here("owner")) {
-        err_set(e, ERR_DENIED, "job %llu belongs to '%.*s'", (unsigned long long)id,
-                STR_ARG(j.fixed.user));
-        return err_hint(e, "its owner or an administrator can do this");
-    }
-    *out = j;
-    return 0;
+    return may(c, ACCESS_READ_LOG,
+               &(struct subject){ .tenant = j->fixed.tenant, .user = j->fixed.user });
 }
 
 int reply_job(struct call *c, int status, uint64_t id, struct err *e)
@@ -80,17 +67,16 @@ int reply_job(struct call *c, int status, uint64_t id, struct err *e)
     struct store_job j;
     AUTO(buf_free) struct buf b = BUF(API_REPLY_MAX);
     struct json_out w = { .b = &b };
-    if (find_job(c, id, false, &j, e) < 0)
+    if (store_job_get(c->api->config.store, &c->scope, id, http_arena(c->rq), &j, e) < 0)
         return -1;
-    put_job(&w, NULL, c->api, &j, is_theirs(c, &j) || weak_here("spec_owner"));
+    put_job(&w, NULL, c->api, &j, may_read_job(c, &j) || weak_here("spec_owner"));
     reply_json(c, status, &b);
     return 0;
 }
 
 int api_job_get(struct call *c, struct err *e)
 {
-    uint64_t id;
-    return read_id(c, &id, e) < 0 ? -1 : reply_job(c, 200, id, e);
+    return reply_job(c, 200, c->job.fixed.id, e);
 }
 
 /* ---- submitting ---- */
@@ -127,14 +113,18 @@ static int use_profile(struct call *c, struct spec *s, struct err *e)
 
 static int choose_tenant(struct call *c, struct spec *s, struct err *e)
 {
-    const struct auth *auth = c->api->config.auth;
-    struct str user = str_of(c->who.user);
+    size_t n;
+    const struct place *at =
+        people_places(auth_people(c->api->config.auth), str_of(c->who.user), http_arena(c->rq), &n);
     c->field = "tenant";
-    if (s->tenant.n == 0 && c->scope.n > 0)
-        s->tenant = c->scope.tenant[0];
-    if (s->tenant.n == 0)
-        return err_set(e, ERR_DENIED, "'%s' is in no tenant", c->who.user);
-    if (c->who.role < ROLE_ADMIN && !auth_is_member(auth, user, s->tenant) &&
+    for (size_t i = 0; s->tenant.n == 0 && i < n; i++)
+        if (may(c, ACCESS_SUBMIT, &(struct subject){ .tenant = at[i].tenant }))
+            s->tenant = at[i].tenant;
+    if (s->tenant.n == 0) {
+        err_set(e, ERR_DENIED, "'%s' is in no tenant that it may submit for", c->who.user);
+        return err_hint(e, "ask an administrator, or the lead of a tenant: nightshift tenants");
+    }
+    if (!may(c, ACCESS_SUBMIT, &(struct subject){ .tenant = s->tenant }) &&
         !weak_here("tenant_member")) {
         err_set(e, ERR_DENIED, "field 'tenant': '%s' is not a member of '%.*s'", c->who.user,
                 STR_ARG(s->tenant));
@@ -299,11 +289,10 @@ static int verb(struct call *c, enum control_verb v, struct err *e)
 {
     struct arena *a = http_arena(c->rq);
     struct later *l = arena_new(a, struct later);
-    struct store_job j;
     struct str reason;
     *l = (struct later){ .api = c->api, .rq = c->rq, .who = c->who, .scope = c->scope };
-    if (read_id(c, &l->job, e) < 0 || read_verb(c, &reason, e) < 0 ||
-        find_job(c, l->job, true, &j, e) < 0)
+    l->job = c->job.fixed.id;
+    if (read_verb(c, &reason, e) < 0)
         return -1;
     const char *by = reason.n ? arena_printf(a, "%s: %s", c->who.user, reason.p) : c->who.user;
     return control_verb(c->api->config.control, l->job, v, str_of(by),
@@ -339,10 +328,9 @@ int api_job_signal(struct call *c, struct err *e)
 {
     static const char *const keys[] = { "signal" };
     AUTO(json_free_p) struct json_doc *d = NULL;
-    struct store_job j;
     struct str name;
-    uint64_t id;
-    if (read_id(c, &id, e) < 0 || read_body(c, keys, ARRAY_LEN(keys), &d, e) < 0)
+    uint64_t id = c->job.fixed.id;
+    if (read_body(c, keys, ARRAY_LEN(keys), &d, e) < 0)
         return -1;
     c->field = "signal";
     if (json_need_str(json_root(d), "signal", 16, &name, e) < 0)
@@ -353,8 +341,7 @@ int api_job_signal(struct call *c, struct err *e)
         return err_hint(e, "e.g. USR1, TERM, INT");
     }
     c->field = NULL;
-    if (find_job(c, id, true, &j, e) < 0 ||
-        control_signal(c->api->config.control, id, signo, e) < 0)
+    if (control_signal(c->api->config.control, id, signo, e) < 0)
         return -1;
     return reply_job(c, 200, id, e);
 }

@@ -325,13 +325,12 @@ static int check_kept(struct call *c, uint64_t job, struct err *e)
     };
     _Static_assert(ARRAY_LEN(whys) == STORE_LOG_WHY_COUNT, "a reason was added without its words");
     struct store_log log;
-    struct store_job j;
     char when[32], age[32];
     if (store_log_get(c->api->config.store, job, &log, e) < 0)
         return e->code == ERR_NOT_FOUND ? 0 : -1;
-    if (log.removed_ms == 0 || find_job(c, job, true, &j, e) < 0)
-        return log.removed_ms ? -1 : 0;
-    int64_t age_ms = MAX(log.removed_ms - j.now.ended_ms, INT64_C(0)) / 1000 * 1000;
+    if (log.removed_ms == 0)
+        return 0;
+    int64_t age_ms = MAX(log.removed_ms - c->job.now.ended_ms, INT64_C(0)) / 1000 * 1000;
     enum store_log_why why = log.why < STORE_LOG_WHY_COUNT ? log.why : LOG_AGE;
     err_set(e, ERR_NOT_FOUND, "the output of job %llu was removed on %s, %s after its end: %s",
             (unsigned long long)job, date_stamp(log.removed_ms, when),
@@ -341,19 +340,18 @@ static int check_kept(struct call *c, uint64_t job, struct err *e)
 
 int api_job_log(struct call *c, struct err *e)
 {
-    uint64_t id;
     struct follower want = {
         .api = c->api, .rq = c->rq, .follow = query_flag(c, "follow"), .format = read_format(c)
     };
     struct log_want w = read_want(c);
-    struct store_job j;
+    uint64_t id = c->job.fixed.id;
     size_t open = 0;
-    if (read_id(c, &id, e) < 0 || find_job(c, id, true, &j, e) < 0 || check_kept(c, id, e) < 0)
+    if (check_kept(c, id, e) < 0)
         return -1;
-    if (w.replica >= j.fixed.replicas) {
+    if (w.replica >= c->job.fixed.replicas) {
         c->field = "replica";
         return err_set(e, ERR_NOT_FOUND, "query 'replica': job %llu has replicas 0 to %u",
-                       (unsigned long long)id, j.fixed.replicas - 1);
+                       (unsigned long long)id, c->job.fixed.replicas - 1);
     }
     for (struct follower *f = c->api->followers; f; f = f->next)
         open++;
@@ -368,8 +366,8 @@ int api_job_log(struct call *c, struct err *e)
     f->next = c->api->followers;
     f->again = loop_timer(c->api->config.loop, send_on, f);
     c->api->followers = f;
-    if (j.now.run > 0)
-        open_log(f, f->run ? f->run : j.now.run);
+    if (c->job.now.run > 0)
+        open_log(f, f->run ? f->run : c->job.now.run);
     if (seek(f, &w, e) < 0)
         log_event(c->api->config.log, LOG_WARN_, "log.seek", "why=%s", e->msg);
     http_stream_begin(

@@ -39,20 +39,10 @@ int find_holders(struct call *c, struct holder ***out, size_t nodes, struct err 
     return 0;
 }
 
-static bool may_see(const struct call *c, struct str tenant)
-{
-    if (c->scope.everything || weak_here("holders"))
-        return true;
-    for (size_t i = 0; i < c->scope.n; i++)
-        if (str_eq(tenant, c->scope.tenant[i]))
-            return true;
-    return false;
-}
-
 /* Another tenant's job is "somebody's": that a GPU is taken is no secret, by whom is. */
 void put_holder(struct call *c, struct json_out *w, const struct holder *h)
 {
-    if (may_see(c, h->tenant)) {
+    if (sees_tenant(c, h->tenant) || weak_here("holders")) {
         json_put_u64(w, "id", h->id);
         json_put_str(w, "name", h->name);
         json_put_str(w, "user", h->user);

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "api/state.h"
+#include "spec/tenant.h"
 
 static const char schemas[] = /* the members of components/schemas that are no table's */
 #include "schemas.json.inc"
@@ -124,7 +125,7 @@ static bool always(const struct route *r)
 
 static bool has_role(const struct route *r)
 {
-    return r->role != ROLE_PUBLIC;
+    return r->access != ACCESS_PUBLIC;
 }
 
 static bool may_be_denied(const struct route *r)
@@ -273,6 +274,17 @@ static void put_body(struct json_out *w, const struct route *r)
     json_end(w, '}');
 }
 
+/* How far each role reaches with it. */
+static void put_reach(struct json_out *w, const struct route *r)
+{
+    json_begin(w, "x-reach", '{');
+    for (int k = 0; k < ROLE_COUNT; k++)
+        if (access_reach(r->access, (enum role)k) != REACH_NO)
+            json_put_str(w, role_name((enum role)k),
+                         str_of(reach_name(access_reach(r->access, (enum role)k))));
+    json_end(w, '}');
+}
+
 static void put_operation(struct json_out *w, const struct route *r)
 {
     char method[8] = "";
@@ -281,8 +293,8 @@ static void put_operation(struct json_out *w, const struct route *r)
     json_begin(w, method, '{');
     json_put_str(w, "operationId", str_of(r->id));
     json_put_str(w, "summary", str_of(r->summary));
-    json_put_str(w, "x-role", str_of(role_name(r->role)));
-    if (r->role == ROLE_PUBLIC) {
+    put_reach(w, r);
+    if (r->access == ACCESS_PUBLIC) {
         json_begin(w, "security", '[');
         json_end(w, ']');
     }
@@ -324,6 +336,17 @@ static void put_states(struct json_out *w)
     json_end(w, '}');
 }
 
+static void put_tenant_schema(struct json_out *w)
+{
+    json_begin(w, "TenantChange", '{');
+    json_put_str(w, "type", STR("object"));
+    json_put_bool(w, "additionalProperties", false);
+    json_begin(w, "properties", '{');
+    tenant_print_schema(w);
+    json_end(w, '}');
+    json_end(w, '}');
+}
+
 static void put_components(struct json_out *w)
 {
     json_begin(w, "components", '{');
@@ -332,6 +355,7 @@ static void put_components(struct json_out *w)
     put_refusals(w);
     json_begin(w, "schemas", '{');
     spec_print_schema(w, "JobSpec");
+    put_tenant_schema(w);
     spec_print_signals(w, "SignalName");
     put_states(w);
     buf_addc(w->b, ',');
@@ -367,11 +391,32 @@ static void print_words(const struct api_param *p, struct buf *out)
     buf_addz(out, "`");
 }
 
+/* "member (own), lead (tenant), operator, admin" */
+static void print_reach(const struct route *r, struct buf *out)
+{
+    const char *comma = "";
+    if (r->access == ACCESS_PUBLIC || access_reach(r->access, ROLE_NONE) != REACH_NO) {
+        buf_addz(out, r->access == ACCESS_PUBLIC ? "anybody" : "whoever is signed in");
+        return;
+    }
+    for (int k = 0; k < ROLE_COUNT; k++) {
+        enum reach reach = access_reach(r->access, (enum role)k);
+        if (reach == REACH_NO)
+            continue;
+        buf_printf(out, "%s%s", comma, role_name((enum role)k));
+        if (reach != REACH_ALL)
+            buf_printf(out, " (%s)", reach_name(reach));
+        comma = ", ";
+    }
+}
+
 static void print_route(const struct route *r, struct buf *out)
 {
     AUTO(buf_free) struct buf path = BUF(256);
     path_text(r->path, &path);
-    buf_printf(out, "| `%s %s` | %s | %s", r->method, path.p, role_name(r->role), r->summary);
+    buf_printf(out, "| `%s %s` | ", r->method, path.p);
+    print_reach(r, out);
+    buf_printf(out, " | %s", r->summary);
     if (r->body)
         buf_printf(out, "<br>body: `%s`%s", r->body, r->body_optional ? ", may be left out" : "");
     for (const struct api_param *p = r->param; p && p->name; p++) {

@@ -26,16 +26,6 @@ static void put_amounts(struct json_out *w, const char *key, const struct amount
     json_end(w, '}');
 }
 
-static bool may_see(const struct call *c, const char *tenant)
-{
-    if (c->scope.everything)
-        return true;
-    for (size_t i = 0; i < c->scope.n; i++)
-        if (str_is(c->scope.tenant[i], tenant))
-            return true;
-    return false;
-}
-
 static void put_share(struct json_out *w, const struct share_view *v)
 {
     json_put_str(w, "name", str_of(v->name));
@@ -73,7 +63,7 @@ int api_quota(struct call *c, struct err *e)
     json_begin(&w, NULL, '{');
     json_begin(&w, "tenants", '[');
     for (uint32_t i = 1; core_share(core, (share_id){ i }, now_ms, &v); i++) { /* 0: the root */
-        if (v.is_user || !may_see(c, v.name))
+        if (v.is_user || !sees_tenant(c, str_of(v.name)))
             continue;
         json_begin(&w, NULL, '{');
         put_share(&w, &v);

@@ -3,6 +3,7 @@
 #define NS_API_STATE_H
 
 #include "api/api.h"
+#include "api/handlers.h"
 #include "base/json.h"
 #include "sys/filewatch.h"
 #include "wire/stream.h"
@@ -37,13 +38,13 @@ struct call {
     struct api *api;
     struct http_request *rq;
     struct identity who;
-    struct store_scope scope;
+    const struct route *route;
+    struct store_scope scope; /* what the caller sees */
+    struct store_job job;     /* of a route about a job: the caller sees it */
     struct str param[HTTP_PARAMS_MAX];
     const char *field; /* what an error is about, or NULL */
     int status;        /* of a refusal, when it is not the one of its code */
 };
-
-typedef int api_fn(struct call *c, struct err *e); /* -1: the error is the answer */
 
 #define NUMBER_MAX UINT64_C(9007199254740991) /* every JSON reader has these exactly */
 #define PARAM_TEXT_MAX 200                    /* bytes */
@@ -78,9 +79,18 @@ enum refusal {
     REFUSES_DENIED = 2
 };
 
+/* What the first parameter of a path names: whose it is decides who may. */
+enum about {
+    ABOUT_NOTHING,
+    ABOUT_JOB,
+    ABOUT_TENANT,
+    ABOUT_NODE,
+    ABOUT_USER
+};
+
 struct route {
     const char *method, *path;
-    enum role role;
+    enum access access;
     api_fn *fn;
     const char *id; /* in OpenAPI: the handler's name */
     const char *summary;
@@ -89,11 +99,27 @@ struct route {
     const struct api_param *param; /* ends with a NULL name; NULL: none */
     const char *type, *other_type; /* of an answer that is not JSON */
     int status;                    /* when it succeeds; 0: 200 */
+    enum about about;
+    bool makes; /* what it is about need not be there yet */
     bool body_optional, body_is_bytes;
     unsigned refuses; /* of enum refusal */
 };
 extern const struct route api_routes[];
 extern const size_t api_routes_n;
+
+/* ---- tenants, people and keys, as the store keeps them (directory.c) ---- */
+
+int directory_load(struct api *a, struct err *e) MUST_USE;
+void learn_tenants(struct api *a); /* the tree and the groups, from control */
+/* With the turn that is being gathered. */
+void keep_person(struct api *a, struct person *x);
+void forget_person(struct api *a, struct str name);
+void keep_place(struct api *a, const struct place *at); /* ROLE_NONE: no more */
+void keep_owner(struct api *a, struct str node, struct str user, bool owns);
+void keep_key(struct api *a, enum key_kind kind, const struct auth_key *k);
+/* Also from memory. */
+void drop_key(struct api *a, enum key_kind kind, const uint8_t hash[static KEY_HASH_BYTES]);
+size_t drop_keys_of(struct api *a, enum key_kind kind, struct str user);
 
 /* ---- answers ---- */
 
@@ -129,8 +155,19 @@ bool query_place(const struct call *c, const char *key, struct stream_place *out
 int param_check(const struct api_param *p, struct str text, struct err *e) MUST_USE;
 int check_params(struct call *c, const struct route *r, struct err *e) MUST_USE; /* params.c */
 
-/* The job as the caller may see it; with `mine`, only what the caller may change. */
-int find_job(struct call *c, uint64_t id, bool mine, struct store_job *out, struct err *e) MUST_USE;
+/* ---- who may (access.c) ---- */
+
+/* Whose thing it is; what is empty does not count. */
+struct subject {
+    struct str tenant, user, node;
+};
+bool may(const struct call *c, enum access a, const struct subject *s);
+int need(struct call *c, enum access a, const struct subject *s, struct err *e) MUST_USE;
+int authorize(struct call *c, struct err *e) MUST_USE; /* the route's, with what it is about */
+void set_scope(struct call *c);
+bool sees_tenant(const struct call *c, struct str tenant);
+enum role site_role(const struct call *c);
+bool may_read_job(const struct call *c, const struct store_job *j); /* all of it, with its output */
 
 /* whole: with its spec, which is for its owner and administrators. */
 void put_job(struct json_out *w, const char *key, struct api *a, const struct store_job *j,
@@ -183,27 +220,6 @@ void put_leaving(struct call *c, struct json_out *w, const char *node, const str
 
 void put_reservation_head(struct call *c, struct json_out *w,
                           const struct reservation_view *r); /* name, tenant, times */
-
-/* ---- handlers, by noun ---- */
-
-api_fn api_job_list, api_job_submit, api_job_check, api_job_get, api_job_cancel, api_job_hold,
-    api_job_release, api_job_freeze, api_job_thaw, api_job_signal; /* jobs.c */
-api_fn api_job_why;                                                /* why.c */
-api_fn api_job_log;                                                /* log.c */
-api_fn api_job_stream, api_job_stream_send;                        /* stream.c */
-api_fn api_node_list, api_node_drain, api_node_resume;             /* nodes.c */
-api_fn api_pool_list, api_pool_get, api_pool_put, api_pool_delete, api_pool_open, api_pool_close,
-    api_pool_regular; /* pools.c */
-api_fn api_reservation_list, api_reservation_get, api_reservation_put,
-    api_reservation_delete;  /* reservations.c */
-api_fn api_quota, api_usage; /* shares.c */
-api_fn api_events;           /* events.c */
-api_fn api_token_list, api_token_create, api_token_delete, api_session_open, api_session_close,
-    api_whoami;                                                                   /* people.c */
-api_fn api_server, api_health, api_ready, api_metrics, api_openapi, api_profiles; /* server.c */
-api_fn api_journal;                                                               /* journal.c */
-api_fn api_doctor;                                                                /* doctor.c */
-api_fn api_page, api_page_script, api_page_style;                                 /* page.c */
 
 void followers_wake(struct api *a); /* a job may have ended */
 void followers_free(struct api *a);

@@ -167,11 +167,10 @@ int api_job_stream(struct call *c, struct err *e)
 {
     const struct engine *en = control_engine(c->api->config.control);
     struct str key = query_text(c, "key");
-    uint64_t id, replica = query_number(c, "replica", 0);
+    uint64_t id = c->job.fixed.id, replica = query_number(c, "replica", 0);
     struct task_id task;
-    struct store_job j;
     size_t open = 0;
-    if (read_id(c, &id, e) < 0 || find_job(c, id, true, &j, e) < 0 || check_new(c, id, key, e) < 0)
+    if (check_new(c, id, key, e) < 0)
         return -1;
     if (!en->caps[CAP_ATTACH] || !en->ops->open_stream)
         return err_set(e, ERR_UNAVAILABLE, "the %s engine cannot attach to jobs", en->ops->name);

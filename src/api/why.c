@@ -268,12 +268,10 @@ static int why_then(struct call *c, const struct store_job *j, int64_t at_ms, st
 
 int api_job_why(struct call *c, struct err *e)
 {
-    struct store_job j;
+    const struct store_job j = c->job;
     struct explanation x = { 0 };
     struct control *ctl = c->api->config.control;
-    uint64_t id, at_ms = query_number(c, "at_ms", 0);
-    if (read_id(c, &id, e) < 0 || find_job(c, id, false, &j, e) < 0)
-        return -1;
+    uint64_t id = j.fixed.id, at_ms = query_number(c, "at_ms", 0);
     if (at_ms)
         return why_then(c, &j, (int64_t)at_ms, e);
     bool waits = !job_state_ended(j.now.state) && !job_state_holds(j.now.state);

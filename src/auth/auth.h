@@ -1,49 +1,50 @@
-/* auth - who is calling, and which tenants are theirs; never whether something fits.
+/* auth - who is calling: by the unix socket, a token or a browser's session; never whether they may.
  *
- * On a unix socket the kernel tells the uid, and the uid's name is the user.  Over TCP a token does:
- * 32 random bytes that are shown once; what is kept is their hash.  Role 0 is nobody, so whatever
- * forgets to say who may do it is closed.
+ * On a unix socket the kernel tells the uid, and the uid's name is the user.  Over TCP a key does: a token, or
+ * the cookie of a session; 32 random bytes that are shown once, of which only the hash is kept.  What the
+ * caller may do follows from people.h and role.h.
  */
 #ifndef NS_AUTH_AUTH_H
 #define NS_AUTH_AUTH_H
 
-#include "base/arena.h"
-#include "base/err.h"
-#include "base/str.h"
+#include "auth/people.h"
 
-#define ROLES(X)                                                                                   \
-    X(NOBODY, "nobody")                                                                            \
-    X(PUBLIC, "public") /* needs no identity */                                                    \
-    X(MEMBER, "member") /* of some tenant */                                                       \
-    X(ADMIN, "admin")
-enum role {
-#define X(id, name) ROLE_##id,
-    ROLES(X)
+#define VIAS(X)                                                                                    \
+    X(NONE, "nobody")                                                                              \
+    X(SOCKET, "socket") /* the unix socket of this machine */                                      \
+    X(TOKEN, "token")                                                                              \
+    X(SESSION, "session") /* a browser that signed in */
+enum via {
+#define X(id, name) VIA_##id,
+    VIAS(X)
 #undef X
-    ROLE_COUNT
+    VIA_COUNT
 };
-const char *role_name(enum role r);
-bool role_parse(struct str name, enum role *out);
+const char *via_name(enum via v);
+
+#define KEY_HASH_BYTES 32
+#define KEY_TEXT_BYTES 72 /* "nst_" and 64 hex digits, with its NUL */
+#define KEY_NAME_MAX 64
+#define KEY_TENANTS_MAX 64
+#define KEYS_MAX 100000 /* of one kind, of all people together */
 
 struct identity {
     char user[254];
-    uint32_t uid; /* UINT32_MAX: known by a token only */
-    enum role role;
+    uint32_t uid; /* UINT32_MAX: not known by the socket */
+    bool root;    /* root, or whom the server runs as: an administrator whatever is said */
+    enum via via;
+    char key[KEY_NAME_MAX + 1];   /* the token's name */
+    uint8_t hash[KEY_HASH_BYTES]; /* of the token or session */
+    unsigned scopes;              /* TOKEN_… bits; without a token all of them */
+    const char *const *tenant;    /* it is good for these only; valid until keys change */
+    size_t tenants;               /* 0: for all */
 };
 
 struct auth;
-
-#define TOKEN_HASH_BYTES 32
-#define TOKEN_TEXT_BYTES 72 /* "nst_" and 64 hex digits, with its NUL */
-
 struct auth *auth_new(void);
 struct auth *auth_free(struct auth *a); /* NULL ok; returns NULL */
 void auth_free_p(struct auth **a);
-
-/* From the site's file. */
-void auth_add_admin(struct auth *a, struct str user);
-void auth_add_member(struct auth *a, struct str tenant, struct str user);
-void auth_set_default_tenant(struct auth *a, struct str tenant); /* of whoever is in no other */
+struct people *auth_people(struct auth *a);
 void auth_set_only_user(struct auth *a, uint32_t uid); /* without root: nobody else is served */
 
 /* ---- who ---- */
@@ -51,26 +52,48 @@ void auth_set_only_user(struct auth *a, uint32_t uid); /* without root: nobody e
 int auth_local(const struct auth *a, uint32_t uid, struct identity *out, struct err *e) MUST_USE;
 int auth_token(const struct auth *a, struct str token, int64_t now_ms, struct identity *out,
                struct err *e) MUST_USE;
+int auth_session(const struct auth *a, struct str cookie, int64_t now_ms, struct identity *out,
+                 struct err *e) MUST_USE;
 
-/* The tenants of a user, in the order of the site's file; in `a`. */
-const struct str *auth_tenants(const struct auth *a, struct str user, struct arena *arena,
-                               size_t *out_n);
-bool auth_is_member(const struct auth *a, struct str user, struct str tenant);
+/* ---- keys: tokens and sessions ---- */
 
-/* ---- tokens ---- */
-
-struct auth_token {
-    uint8_t hash[TOKEN_HASH_BYTES];
-    char *name, *user;
-    enum role role;
-    int64_t created_ms, expires_ms; /* 0: never */
+enum key_kind {
+    KEY_TOKEN,
+    KEY_SESSION,
+    KEY_KIND_COUNT
 };
-void auth_make_token(char out[static TOKEN_TEXT_BYTES]);
-void auth_hash_token(struct str token, uint8_t out[static TOKEN_HASH_BYTES]);
-/* Copies it.  ERR_CONFLICT when that user has one of that name. */
-int auth_put_token(struct auth *a, const struct auth_token *t, struct err *e) MUST_USE;
-const struct auth_token *auth_find_token(const struct auth *a, struct str user, struct str name);
-const struct auth_token *auth_token_at(const struct auth *a, size_t i); /* NULL past the last */
-bool auth_drop_token(struct auth *a, const uint8_t hash[static TOKEN_HASH_BYTES]);
+
+struct auth_key {
+    uint8_t hash[KEY_HASH_BYTES];
+    char *name, *user; /* a session's name says with what and from where it was opened */
+    unsigned scopes;
+    char **tenant;
+    size_t tenants;
+    int64_t created_ms, expires_ms; /* 0: never */
+    int64_t used_ms;                /* lately; written down now and then */
+};
+void auth_make_key(const char *prefix, char out[static KEY_TEXT_BYTES]); /* a prefix of 4 */
+void auth_hash_key(struct str text, uint8_t out[static KEY_HASH_BYTES]);
+#define TOKEN_PREFIX "nst_"
+#define SESSION_PREFIX "nss_"
+
+/* Copies it.  ERR_CONFLICT when that user has a token of that name, or there are too many. */
+int auth_put_key(struct auth *a, enum key_kind kind, const struct auth_key *k, struct err *e)
+    MUST_USE;
+const struct auth_key *auth_find_key(const struct auth *a, enum key_kind kind, struct str user,
+                                     struct str name);
+const struct auth_key *auth_key_at(const struct auth *a, enum key_kind kind,
+                                   size_t i); /* NULL past the last */
+const struct auth_key *auth_key_of(const struct auth *a, enum key_kind kind,
+                                   const uint8_t hash[static KEY_HASH_BYTES]);
+bool auth_drop_key(struct auth *a, enum key_kind kind, const uint8_t hash[static KEY_HASH_BYTES]);
+void auth_used_key(struct auth *a, enum key_kind kind, const uint8_t hash[static KEY_HASH_BYTES],
+                   int64_t now_ms);
+
+/* What the store keeps of a key, under its hash in hex, and back. */
+void auth_key_name(const uint8_t hash[static KEY_HASH_BYTES], char out[static 65]);
+void auth_key_write(const struct auth_key *k, struct buf *out);
+int auth_read_key(struct auth *a, enum key_kind kind, struct str name, struct str json,
+                  struct err *e) MUST_USE;
 
 #endif

@@ -1,50 +1,95 @@
 #include "auth/auth.h"
 
-#include <unistd.h>
+#include <stdio.h>
 
 #include "tests/lib/test.h"
 
 static void a_token_is_known_by_its_hash_until_it_expires(void)
 {
     AUTO(auth_free_p) struct auth *a = auth_new();
-    char text[TOKEN_TEXT_BYTES], other[TOKEN_TEXT_BYTES];
+    char text[KEY_TEXT_BYTES], other[KEY_TEXT_BYTES];
     struct identity id = { 0 };
     struct err e;
-    char name[] = "laptop", user[] = "ana";
-    struct auth_token t = { .name = name, .user = user, .role = ROLE_MEMBER, .expires_ms = 1000 };
-    auth_make_token(text);
-    auth_make_token(other);
+    char name[] = "laptop", user[] = "ana", vision[] = "vision", *tenant[] = { vision };
+    struct auth_key t = { .name = name,
+                          .user = user,
+                          .scopes = TOKEN_READ,
+                          .tenant = tenant,
+                          .tenants = 1,
+                          .expires_ms = 1000 };
+    auth_make_key(TOKEN_PREFIX, text);
+    auth_make_key(TOKEN_PREFIX, other);
     CHECK(strncmp(text, "nst_", 4) == 0 && strlen(text) == 68 && strcmp(text, other) != 0);
-    auth_hash_token(str_of(text), t.hash);
-    CHECK(auth_put_token(a, &t, &e) == 0);
-    CHECK(auth_put_token(a, &t, &e) < 0 && e.code == ERR_CONFLICT);
+    auth_hash_key(str_of(text), t.hash);
+    CHECK(auth_put_key(a, KEY_TOKEN, &t, &e) == 0);
+    CHECK(auth_put_key(a, KEY_TOKEN, &t, &e) < 0 && e.code == ERR_CONFLICT);
     CHECK(auth_token(a, str_of(text), 999, &id, &e) == 0);
     CHECK_STR(id.user, "ana");
-    CHECK(id.role == ROLE_MEMBER && id.uid == UINT32_MAX);
+    CHECK_STR(id.key, "laptop");
+    CHECK(id.via == VIA_TOKEN && id.scopes == TOKEN_READ && id.uid == UINT32_MAX && !id.root);
+    CHECK(id.tenants == 1 && strcmp(id.tenant[0], "vision") == 0);
     CHECK(auth_token(a, str_of(text), 1000, &id, &e) < 0 && e.code == ERR_DENIED);
     CHECK(auth_token(a, str_of(other), 1, &id, &e) < 0 && e.code == ERR_DENIED);
+    CHECK(auth_session(a, str_of(text), 1, &id, &e) < 0 && e.code == ERR_DENIED);
     CHECK(auth_token(a, STR(""), 1, &id, &e) < 0);
-    CHECK(auth_find_token(a, STR("ana"), STR("laptop")) && !auth_token_at(a, 1));
-    CHECK(auth_drop_token(a, t.hash) && !auth_drop_token(a, t.hash));
+    CHECK(auth_find_key(a, KEY_TOKEN, STR("ana"), STR("laptop")) && !auth_key_at(a, KEY_TOKEN, 1));
+    CHECK(auth_drop_key(a, KEY_TOKEN, t.hash) && !auth_drop_key(a, KEY_TOKEN, t.hash));
     CHECK(auth_token(a, str_of(text), 1, &id, &e) < 0);
 }
 
-static void tenants_are_the_listed_ones_or_the_default(void)
+static void keys_are_found_whatever_came_and_went(void)
 {
     AUTO(auth_free_p) struct auth *a = auth_new();
-    AUTO(arena_free) struct arena arena = { 0 };
-    size_t n;
-    auth_set_default_tenant(a, STR("default"));
-    auth_add_member(a, STR("vision"), STR("ana"));
-    auth_add_member(a, STR("speech"), STR("ana"));
-    const struct str *t = auth_tenants(a, STR("ana"), &arena, &n);
-    CHECK(n == 2 && str_is(t[0], "vision") && str_is(t[1], "speech"));
-    t = auth_tenants(a, STR("ben"), &arena, &n);
-    CHECK(n == 1 && str_is(t[0], "default"));
-    CHECK(auth_is_member(a, STR("ana"), STR("speech")));
-    CHECK(!auth_is_member(a, STR("ana"), STR("default")));
-    CHECK(auth_is_member(a, STR("ben"), STR("default")));
-    CHECK(!auth_is_member(a, STR("ben"), STR("vision")));
+    char name[16], user[] = "ana";
+    struct auth_key k = { .name = name, .user = user, .scopes = TOKEN_EVERYTHING };
+    struct err e;
+    for (uint8_t i = 0; i < 100; i++) {
+        snprintf(name, sizeof name, "k%u", i);
+        memset(k.hash, 0, sizeof k.hash);
+        k.hash[0] = i;
+        CHECK(auth_put_key(a, KEY_TOKEN, &k, &e) == 0);
+    }
+    for (uint8_t i = 0; i < 100; i += 3) {
+        k.hash[0] = i;
+        CHECK(auth_drop_key(a, KEY_TOKEN, k.hash));
+    }
+    for (uint8_t i = 0; i < 100; i++) {
+        k.hash[0] = i;
+        const struct auth_key *found = auth_key_of(a, KEY_TOKEN, k.hash);
+        snprintf(name, sizeof name, "k%u", i);
+        CHECK((found != NULL) == (i % 3 != 0));
+        CHECK(!found || strcmp(found->name, name) == 0);
+    }
+    k.hash[0] = 1;
+    k.hash[31] = 1; /* the beginning of a hash is not the hash */
+    CHECK(!auth_key_of(a, KEY_TOKEN, k.hash));
+}
+
+static void a_key_is_written_and_read_again(void)
+{
+    AUTO(auth_free_p) struct auth *a = auth_new();
+    AUTO(buf_free) struct buf body = BUF(4096);
+    char name[] = "ci \"1\"", user[] = "ana", t1[] = "a", t2[] = "b", *tenant[] = { t1, t2 };
+    struct auth_key k = { .name = name,
+                          .user = user,
+                          .scopes = TOKEN_READ | TOKEN_JOBS,
+                          .tenant = tenant,
+                          .tenants = 2,
+                          .created_ms = 5,
+                          .expires_ms = 7,
+                          .used_ms = 6,
+                          .hash = { 1, 2, 3 } };
+    char hex[65];
+    struct err e;
+    auth_key_write(&k, &body);
+    auth_key_name(k.hash, hex);
+    CHECK(auth_read_key(a, KEY_SESSION, str_of(hex), buf_str(&body), &e) == 0);
+    const struct auth_key *back = auth_key_of(a, KEY_SESSION, k.hash);
+    CHECK(back && strcmp(back->name, name) == 0 && strcmp(back->user, user) == 0);
+    CHECK(back->scopes == k.scopes && back->tenants == 2 && strcmp(back->tenant[1], "b") == 0);
+    CHECK(back->created_ms == 5 && back->expires_ms == 7 && back->used_ms == 6);
+    CHECK(auth_read_key(a, KEY_SESSION, STR("zz"), buf_str(&body), &e) < 0);
+    CHECK(auth_read_key(a, KEY_TOKEN, str_of(hex), STR("{\"name\":\"x\"}"), &e) < 0);
 }
 
 static void the_kernel_says_who_calls_on_the_machine(void)
@@ -52,24 +97,47 @@ static void the_kernel_says_who_calls_on_the_machine(void)
     AUTO(auth_free_p) struct auth *a = auth_new();
     struct identity id = { 0 };
     struct err e;
-    CHECK(auth_local(a, 0, &id, &e) == 0 && id.role == ROLE_ADMIN);
+    CHECK(auth_local(a, 0, &id, &e) == 0 && id.root && id.via == VIA_SOCKET);
     CHECK_STR(id.user, "root");
-    CHECK(auth_local(a, 1, &id, &e) == 0 && id.role == ROLE_MEMBER);
+    CHECK(auth_local(a, 1, &id, &e) == 0 && !id.root && id.scopes == TOKEN_EVERYTHING);
     CHECK_STR(id.user, "daemon");
     CHECK(auth_local(a, 4000000, &id, &e) == 0);
     CHECK_STR(id.user, "uid-4000000");
-    auth_add_admin(a, STR("daemon"));
-    CHECK(auth_local(a, 1, &id, &e) == 0 && id.role == ROLE_ADMIN);
-    auth_set_only_user(a, 1234);
+    people_make(auth_people(a), STR("daemon"))->disabled = true;
     CHECK(auth_local(a, 1, &id, &e) < 0 && e.code == ERR_DENIED);
+    auth_set_only_user(a, 1234);
+    CHECK(auth_local(a, 2, &id, &e) < 0 && e.code == ERR_DENIED);
     CHECK(auth_local(a, 1234, &id, &e) == 0);
+}
+
+static void a_session_ends_when_its_user_signs_out_everywhere_or_is_disabled(void)
+{
+    AUTO(auth_free_p) struct auth *a = auth_new();
+    char name[] = "browser", user[] = "ana", text[KEY_TEXT_BYTES];
+    struct auth_key k = {
+        .name = name, .user = user, .scopes = TOKEN_EVERYTHING, .created_ms = 10
+    };
+    struct person *ana = people_make(auth_people(a), STR("ana"));
+    struct identity id;
+    struct err e;
+    auth_make_key(SESSION_PREFIX, text);
+    auth_hash_key(str_of(text), k.hash);
+    CHECK(auth_put_key(a, KEY_SESSION, &k, &e) == 0);
+    CHECK(auth_session(a, str_of(text), 20, &id, &e) == 0 && id.via == VIA_SESSION);
+    ana->disabled = true;
+    CHECK(auth_session(a, str_of(text), 20, &id, &e) < 0);
+    ana->disabled = false;
+    ana->void_ms = 11;
+    CHECK(auth_session(a, str_of(text), 20, &id, &e) < 0 && e.code == ERR_DENIED);
 }
 
 static const struct test tests[] = {
     { "a token is known by its hash until it expires",
       a_token_is_known_by_its_hash_until_it_expires },
-    { "a user's tenants are the listed ones, or the default",
-      tenants_are_the_listed_ones_or_the_default },
+    { "keys are found whatever came and went", keys_are_found_whatever_came_and_went },
+    { "a key is written and read again", a_key_is_written_and_read_again },
     { "on the machine itself the kernel says who calls", the_kernel_says_who_calls_on_the_machine },
+    { "a session ends when its user signs out everywhere or is disabled",
+      a_session_ends_when_its_user_signs_out_everywhere_or_is_disabled },
 };
 TEST_MAIN(tests)

@@ -228,24 +228,24 @@ const struct command command_doctor = {
 
 struct token_opts {
     struct common common;
-    const char *user, *expires, *role;
+    const char *user, *expires, *scopes, *tenants;
 };
 
 static const struct opt token_opts[] = {
     { "user", OPT_TEXT, offsetof(struct token_opts, user), "NAME", "for this user (admins)", 0, 0 },
-    { "expires", OPT_TEXT, offsetof(struct token_opts, expires), "TIME",
-      "30d; default: the server's", 0, 0 },
-    { "role", OPT_CHOICE, offsetof(struct token_opts, role), "member|admin",
-      "what it may do (member)", 0, 0 },
+    { "expires", OPT_TEXT, offsetof(struct token_opts, expires), "TIME", "30d, or never (a year)",
+      0, 0 },
+    { "scopes", OPT_TEXT, offsetof(struct token_opts, scopes), "LIST",
+      "what it may be used for: read, jobs, manage (read,jobs)", 0, 0 },
+    { "tenants", OPT_TEXT, offsetof(struct token_opts, tenants), "LIST",
+      "good for these only (all of yours)", 0, 0 },
     OPTS_OUTPUT(struct token_opts),
     OPTS_COMMON(struct token_opts),
 };
 
 static const struct column token_columns[] = {
-    { "NAME", false, true },
-    { "USER", false, false },
-    { "CREATED", false, false },
-    { "EXPIRES", false, false },
+    { "NAME", false, true },     { "USER", false, false },    { "SCOPES", false, false },
+    { "CREATED", false, false }, { "EXPIRES", false, false },
 };
 
 static int list_tokens(struct cli *c, const struct token_opts *o, struct err *e)
@@ -265,11 +265,28 @@ static int list_tokens(struct cli *c, const struct token_opts *o, struct err *e)
          k = json_next(list, k)) {
         char when[24];
         table_add(t, field_str(k, "name"));
+        AUTO(buf_free) struct buf scopes = BUF(1024);
+        add_list(&scopes, json_find(k, "scopes"));
         table_add(t, field_str(k, "user"));
+        table_add(t, buf_str(&scopes));
         table_addz(t, text_time(field_i64(k, "created_ms", 0), when));
         table_addz(t, text_time(field_i64(k, "expires_ms", 0), when));
     }
     return cli_print_table(t, &o->common, e);
+}
+
+/* "a,b" as a list */
+static void put_words(struct json_out *w, const char *key, const char *text)
+{
+    struct str rest = str_of(text ? text : ""), word;
+    if (!text)
+        return;
+    json_begin(w, key, '[');
+    while (rest.n) {
+        str_cut(rest, ',', &word, &rest);
+        json_put_str(w, NULL, str_trim(word));
+    }
+    json_end(w, ']');
 }
 
 static int create_token(struct cli *c, const struct token_opts *o, const char *name, struct err *e)
@@ -285,8 +302,8 @@ static int create_token(struct cli *c, const struct token_opts *o, const char *n
         json_put_str(&w, "user", str_of(o->user));
     if (o->expires)
         json_put_str(&w, "expires", str_of(o->expires));
-    if (o->role)
-        json_put_str(&w, "role", str_of(o->role));
+    put_words(&w, "scopes", o->scopes);
+    put_words(&w, "tenants", o->tenants);
     json_end(&w, '}');
     struct call call = { .method = "POST", .path = "/v1/tokens", .body = buf_str(&body) };
     if (buf_check(&body, e) < 0 || cli_call(c, &call, &a, e) < 0)
@@ -300,12 +317,14 @@ static int create_token(struct cli *c, const struct token_opts *o, const char *n
     return cli_print_line(arena_strndup(&c->arena, token.p, token.n), e);
 }
 
-static int delete_token(struct cli *c, const char *name, struct err *e)
+static int delete_token(struct cli *c, const struct token_opts *o, const char *name, struct err *e)
 {
     AUTO(buf_free) struct buf path = BUF(2048);
     AUTO(answer_free) struct answer a = { 0 };
     buf_addz(&path, "/v1/tokens");
     path_add(&path, name);
+    if (o->user)
+        query_add(&path, "user", o->user);
     if (buf_check(&path, e) < 0)
         return -1;
     if (cli_call(c, &(struct call){ .method = "DELETE", .path = path.p }, &a, e) < 0)
@@ -321,7 +340,7 @@ static int run_tokens(struct cli *c, const void *opts_p, struct words args, stru
     if (strcmp(verb, "create") == 0 && args.n == 2)
         return create_token(c, opts_p, args.v[1], e);
     if (strcmp(verb, "delete") == 0 && args.n == 2)
-        return delete_token(c, args.v[1], e);
+        return delete_token(c, opts_p, args.v[1], e);
     err_set(e, ERR_INVALID, "tokens takes list, create NAME or delete NAME");
     return err_hint(e, "nightshift tokens create laptop --expires 30d");
 }

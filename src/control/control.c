@@ -40,19 +40,6 @@ static int set_policy(struct control *c, struct err *e)
     return 0;
 }
 
-/* The site's file says which tenants there are; the journal says which there were. */
-static int set_tenants(struct control *c, struct err *e)
-{
-    const struct control_config *f = &c->config;
-    for (size_t i = 0; i < f->tenants; i++) {
-        struct event ev = { .t_ms = control_now_ms(c), .kind = EVENT_TENANT };
-        ev.tenant = f->tenant[i];
-        if (turn_apply(c, &ev, e) < 0)
-            return -1;
-    }
-    return 0;
-}
-
 struct control *control_new(const struct control_config *config, struct err *e)
 {
     AUTO(control_free_p) struct control *c = xcalloc(1, sizeof *c);
@@ -66,7 +53,7 @@ struct control *control_new(const struct control_config *config, struct err *e)
     turn_init(c);
     keep_init(c);
     if (accounts_load(&c->accounts, config->store, e) < 0 || recover(c, e) < 0 ||
-        set_policy(c, e) < 0 || set_tenants(c, e) < 0 || pools_load(c, e) < 0)
+        set_policy(c, e) < 0 || tenants_load(c, e) < 0 || pools_load(c, e) < 0)
         return NULL;
     c->config.tenant = NULL; /* borrowed for this call */
     c->config.pool = NULL;
@@ -83,6 +70,7 @@ struct control *control_free(struct control *c)
     loop_unwatch(c->begin_turn);
     keep_free(c);
     pools_free(c);
+    tenants_free(c);
     turn_free(c->open);
     if (c->written)
         c->written->c = NULL; /* the store has it still */
@@ -304,6 +292,17 @@ const struct policy *control_policy(const struct control *c)
 const struct engine *control_engine(const struct control *c)
 {
     return &c->engine;
+}
+
+struct store_batch *control_batch(struct control *c)
+{
+    return turn_open(c)->batch;
+}
+
+void control_commit(struct control *c, struct control_done done)
+{
+    turn_done(c, done);
+    turn_close_soon(c, false);
 }
 
 struct control_stats control_stats(const struct control *c)

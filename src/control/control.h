@@ -10,9 +10,11 @@
 #ifndef NS_CONTROL_CONTROL_H
 #define NS_CONTROL_CONTROL_H
 
+#include "base/tz.h"
 #include "control/pool.h"
 #include "core/core.h"
 #include "engine/engine.h"
+#include "spec/tenant.h"
 #include "store/store.h"
 #include "sys/clock.h"
 #include "sys/log.h"
@@ -23,6 +25,12 @@ struct control;
 struct control_keep {
     int64_t logs_ms, jobs_ms; /* after a job's end */
     uint64_t logs_bytes;      /* of all logs together */
+};
+
+/* A tenant of the settings file. */
+struct control_tenant_def {
+    struct str name;
+    struct tenant_spec spec;
 };
 
 /* A pool of the settings file, checked: see pool.h. */
@@ -38,8 +46,9 @@ struct control_config {
     struct log *log;
     struct clock clock;
     struct policy policy;
-    const struct event_tenant *tenant; /* parents before children */
+    const struct control_tenant_def *tenant;
     size_t tenants;
+    struct tz zone; /* whose days and months budgets are filled by */
     const struct control_pool_def *pool;
     size_t pools;
     const char *homes; /* folder of the homes of accounts of ours */
@@ -71,6 +80,10 @@ struct control_done {
     control_done_fn *fn; /* may be NULL */
     void *ctx;
 };
+
+/* What others write down goes with the turn that is being gathered; the callback runs when it is durable. */
+struct store_batch *control_batch(struct control *c);
+void control_commit(struct control *c, struct control_done done);
 
 /* ---- verbs: -1 at once when refused, and nothing changed ---- */
 
@@ -111,6 +124,18 @@ int control_verb(struct control *c, uint64_t job, enum control_verb v, struct st
 int control_signal(struct control *c, uint64_t job, int signo, struct err *e) MUST_USE;
 int control_node_state(struct control *c, struct str node, enum node_state state,
                        struct control_done done, struct err *e) MUST_USE;
+
+/* ---- tenants ---- */
+
+/* Makes it, or changes all of it.  Those of the settings file are refused. */
+struct control_tenant_change {
+    struct str name, by;
+    const struct tenant_spec *spec;
+};
+int control_tenant_put(struct control *c, const struct control_tenant_change *ch,
+                       struct control_done done, struct err *e) MUST_USE;
+int control_tenant_delete(struct control *c, struct str name, struct str by,
+                          struct control_done done, struct err *e) MUST_USE;
 
 /* ---- pools: machines that are lent at the same times ---- */
 
@@ -155,6 +180,17 @@ int control_reservation_delete(struct control *c, struct str name, struct str by
                                struct control_done done, struct err *e) MUST_USE;
 
 /* ---- looking ---- */
+
+/* Valid until the next change; false past the last. */
+struct control_tenant {
+    const char *name;
+    bool of_settings;
+    int64_t created_ms;
+    const struct tenant_spec *spec;
+    int64_t budget_from_ms, budget_until_ms; /* the period now; until INT64_MAX: for ever */
+};
+bool control_tenant_at(const struct control *c, size_t i, struct control_tenant *out);
+bool control_tenant_find(const struct control *c, struct str name, struct control_tenant *out);
 
 /* As core_reservation: those that have ended have no name. */
 bool control_reservation_at(const struct control *c, uint32_t i, struct reservation_view *out);

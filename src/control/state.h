@@ -104,6 +104,11 @@ struct pools {
     uint32_t *pool_of; /* by number in node_names */
 };
 
+struct tenants {
+    struct tenant **at; /* tenants.c */
+    size_t n, cap;
+};
+
 struct control {
     struct control_config config;
     struct core *core;
@@ -127,6 +132,7 @@ struct control {
     size_t ends, end_cap;
     struct keeping keeping;
     struct pools pools;
+    struct tenants tenants;
     struct arena arena; /* of one pass */
     char *homes;
 };
@@ -183,6 +189,13 @@ void job_tell_taken(struct entry *en, enum job_event what, const struct task *t)
 void job_start_again(struct control *c, struct entry *en); /* those that nobody knows */
 /* After a failure of the machine's own, e.g. a full disk: true when it will be tried again. */
 bool job_start_later(struct control *c, struct entry *en, const struct engine_event *failed);
+
+/* tenants.c */
+int tenants_load(struct control *c, struct err *e) MUST_USE;
+void tenants_free(struct control *c);
+int no_tenant(struct str name, struct err *e);
+int tenant_check_spec(const struct control *c, struct str name, const struct spec *s, struct err *e)
+    MUST_USE;
 
 /* pools.c */
 int pools_load(struct control *c, struct err *e) MUST_USE;

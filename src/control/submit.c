@@ -84,7 +84,8 @@ static int check_one(struct control *c, const struct control_submit *s, struct c
     fill_request(c, &spec->request);
     if (spec->name.n == 0)
         spec->name = default_name(spec);
-    if (engine_check(&c->engine, spec, e) < 0 || after_resolve(c, look, spec, &of->after, e) < 0)
+    if (tenant_check_spec(c, s->tenant, spec, e) < 0 || engine_check(&c->engine, spec, e) < 0 ||
+        after_resolve(c, look, spec, &of->after, e) < 0)
         return -1;
     struct event ev = submit_event(c, s, of);
     return core_check_submit(c->core, &ev.submit, e);

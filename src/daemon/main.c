@@ -14,6 +14,7 @@
 #include "daemon/site.h"
 #include "engine/local/local.h"
 #include "sys/file.h"
+#include "sys/zone.h"
 
 #define STOP_WAIT_MS 20000
 #define KEEPER_ARGS 64
@@ -156,34 +157,19 @@ static int open_log(struct daemon *d)
     return 0;
 }
 
-static int load_tokens(struct daemon *d, struct err *e)
-{
-    AUTO(arena_free) struct arena a = { 0 };
-    struct store_token *row;
-    size_t n;
-    if (store_tokens(d->store, &a, &row, &n, e) < 0)
-        return -1;
-    for (size_t i = 0; i < n; i++) {
-        struct auth_token t = { .name = arena_strndup(&a, row[i].name.p, row[i].name.n),
-                                .user = arena_strndup(&a, row[i].user.p, row[i].user.n),
-                                .role = (enum role)row[i].role,
-                                .created_ms = row[i].created_ms,
-                                .expires_ms = row[i].expires_ms };
-        memcpy(t.hash, row[i].hash, sizeof t.hash);
-        if (auth_put_token(d->auth, &t, e) < 0)
-            return -1;
-    }
-    return 0;
-}
-
 static int open_control(struct daemon *d, struct err *e)
 {
     const struct config *c = &d->config;
     bool single = geteuid() != 0 && strcmp(c->keeper, "external") != 0;
-    char path[4096];
+    char path[4096], zone_name[ZONE_NAME_MAX + 1];
+    struct tz zone = tz_utc();
+    struct err why;
+    if (zone_of_host("", zone_name, &why) < 0 ||
+        zone_find("", str_of(zone_name), clock_now_ms(&d->clock), &zone, &why) < 0)
+        log_event(d->log, LOG_WARN_, "zone.utc", "why=%s", why.msg);
     snprintf(path, sizeof path, "%s/nightshift.db", c->state);
     d->store = store_open(d->loop, path, d->log, e);
-    if (!d->store || load_tokens(d, e) < 0)
+    if (!d->store)
         return -1;
     struct control_config cc = { .loop = d->loop,
                                  .store = d->store,
@@ -194,6 +180,7 @@ static int open_control(struct daemon *d, struct err *e)
                                  .tenants = d->site.tenants,
                                  .pool = d->site.pool,
                                  .pools = d->site.pools,
+                                 .zone = zone,
                                  .uid_base = (uint32_t)c->uid_base,
                                  .uid_min = (uint32_t)c->uid_min,
                                  .single_user = single,

@@ -11,73 +11,46 @@ static struct str keep(struct config *c, struct str s)
     return (struct str){ arena_strndup(&c->arena, s.p, s.n), s.n };
 }
 
-static int read_limit(const struct json *o, const char *key, struct amounts *out, struct err *e)
-{
-    static const char *const names[] = { "gpus", "cpus", "memory", "jobs" };
-    const struct json *l = json_find(o, key);
-    *out = AMOUNTS_NO_LIMIT;
-    if (!l)
-        return 0;
-    if (json_only(l, names, ARRAY_LEN(names), e) < 0)
-        return err_wrap(e, "%s", key);
-    double gpus = -1, cpus = -1;
-    uint64_t jobs = NO_LIMIT, bytes = 0;
-    struct str mem = STR("");
-    if (json_get_f64(l, "gpus", 0, 1e6, &gpus, e) < 0 ||
-        json_get_f64(l, "cpus", 0, 1e6, &cpus, e) < 0 ||
-        json_get_str(l, "memory", 32, &mem, e) < 0 ||
-        json_get_u64(l, "jobs", INT64_MAX, &jobs, e) < 0 ||
-        (mem.n && parse_size_bytes(mem, &bytes, e) < 0))
-        return err_wrap(e, "%s", key);
-    if (gpus >= 0)
-        out->of[RES_GPU] = (uint64_t)(gpus * 1000 + 0.5);
-    if (cpus >= 0)
-        out->of[RES_CPU] = (uint64_t)(cpus * 1000 + 0.5);
-    if (mem.n)
-        out->of[RES_MEM] = bytes >> 20;
-    out->of[RES_JOBS] = jobs;
-    return 0;
-}
-
+/* A list of users, or an object that gives each a role. */
 static int read_members(struct auth *auth, struct str tenant, const struct json *o, struct err *e)
 {
-    const struct json *list = json_find(o, "members");
-    struct str user;
-    if (list && !json_is_array(list))
-        return err_set(e, ERR_INVALID, "members: a list of users is needed");
-    for (const struct json *v = list ? json_first(list) : NULL; v; v = json_next(list, v)) {
-        if (json_as_str(v, NAME_MAX_BYTES, &user, e) < 0)
+    const struct json *all = json_find(o, "members");
+    struct people *p = auth_people(auth);
+    struct place at = { .tenant = tenant, .role = ROLE_MEMBER, .of_settings = true };
+    struct str role;
+    if (all && !json_is_array(all) && !json_is_object(all))
+        return err_set(e, ERR_INVALID, "members: a list of users, or a role for each, is needed");
+    for (const struct json *v = json_is_array(all) ? json_first(all) : NULL; v;
+         v = json_next(all, v)) {
+        if (json_as_str(v, PERSON_NAME_MAX, &at.user, e) < 0)
             return err_wrap(e, "members");
-        auth_add_member(auth, tenant, user);
+        people_set_place(p, &at);
+    }
+    for (struct json_member m = { 0 }; json_is_object(all) && json_next_member(all, &m);) {
+        at.user = m.key;
+        if (json_as_str(m.value, 32, &role, e) < 0)
+            return err_wrap(e, "members: %.*s", STR_ARG(m.key));
+        if (!role_parse(role, ROLE_IN_TENANT, &at.role)) {
+            err_set(e, ERR_INVALID, "members: '%.*s' is not a role in a tenant", STR_ARG(role));
+            return err_hint(e, "%s", role_words(ROLE_IN_TENANT));
+        }
+        people_set_place(p, &at);
     }
     return 0;
 }
 
 static int read_tenant(struct config *c, struct auth *auth, struct str name, const struct json *o,
-                       struct event_tenant *out, struct err *e)
+                       struct control_tenant_def *out, struct err *e)
 {
-    static const char *const keys[] = { "weight",  "guarantee", "parent",
-                                        "members", "limit",     "user_limit" };
-    double weight = 1, guarantee = 0;
-    struct str parent = STR("");
-    *out = (struct event_tenant){ .name = keep(c, name),
-                                  .limit = AMOUNTS_NO_LIMIT,
-                                  .user_limit = AMOUNTS_NO_LIMIT,
-                                  .weight_milli = 1000 };
-    if (json_is_null(o)) /* "name:" alone */
+    static const char *const beside[] = { "members", NULL };
+    struct tenant_spec usual = tenant_default();
+    *out = (struct control_tenant_def){ .name = keep(c, name), .spec = usual };
+    people_set_tenant(auth_people(auth), name, STR(""), NULL, 0); /* its tree: see api_learn */
+    if (json_is_null(o))                                          /* "name:" alone */
         return 0;
-    if (json_only(o, keys, ARRAY_LEN(keys), e) < 0)
+    if (tenant_read(&(struct tenant_text){ o, &usual, beside }, &c->arena, &out->spec, NULL, e) < 0)
         return -1;
-    if (json_get_f64(o, "weight", 0.001, 1e6, &weight, e) < 0 ||
-        json_get_f64(o, "guarantee", 0, 1e6, &guarantee, e) < 0 ||
-        json_get_str(o, "parent", NAME_MAX_BYTES, &parent, e) < 0 ||
-        read_limit(o, "limit", &out->limit, e) < 0 ||
-        read_limit(o, "user_limit", &out->user_limit, e) < 0 || read_members(auth, name, o, e) < 0)
-        return -1;
-    out->parent = keep(c, parent);
-    out->weight_milli = (uint32_t)(weight * 1000 + 0.5);
-    out->guarantee_milli = (uint64_t)(guarantee * 1000 + 0.5);
-    return 0;
+    return read_members(auth, name, o, e);
 }
 
 /* Parents first; a parent that is not there or a circle is refused. */
@@ -87,12 +60,12 @@ static int sort_tenants(struct site *s, struct err *e)
     while (done < s->tenants) {
         size_t before = done;
         for (size_t i = done; i < s->tenants; i++) {
-            bool ready = s->tenant[i].parent.n == 0;
+            bool ready = s->tenant[i].spec.parent.n == 0;
             for (size_t k = 0; k < done; k++)
-                ready |= str_eq(s->tenant[k].name, s->tenant[i].parent);
+                ready |= str_eq(s->tenant[k].name, s->tenant[i].spec.parent);
             if (!ready)
                 continue;
-            struct event_tenant t = s->tenant[i];
+            struct control_tenant_def t = s->tenant[i];
             s->tenant[i] = s->tenant[done];
             s->tenant[done++] = t;
         }
@@ -100,7 +73,7 @@ static int sort_tenants(struct site *s, struct err *e)
             return err_set(e, ERR_INVALID,
                            "tenants: '%.*s' has a parent '%.*s' that is not there, "
                            "or below it",
-                           STR_ARG(s->tenant[done].name), STR_ARG(s->tenant[done].parent));
+                           STR_ARG(s->tenant[done].name), STR_ARG(s->tenant[done].spec.parent));
     }
     return 0;
 }
@@ -113,17 +86,15 @@ static int read_tenants(struct config *c, struct auth *auth, struct site *s, str
         return err_set(e, ERR_INVALID, "tenants: an object is needed, one key a tenant");
     if (n > TENANTS_MAX)
         return err_set(e, ERR_INVALID, "tenants: there are %zu; at most %d", n, TENANTS_MAX);
-    s->tenant = arena_array(&c->arena, struct event_tenant, n + 1);
+    s->tenant = arena_array(&c->arena, struct control_tenant_def, n + 1);
     for (struct json_member m = { 0 }; o && json_next_member(o, &m);)
         if (read_tenant(c, auth, m.key, m.value, &s->tenant[s->tenants++], e) < 0)
             return err_wrap(e, "tenants: %.*s", STR_ARG(m.key));
     for (size_t i = 0; i < s->tenants; i++)
         if (str_eq(s->tenant[i].name, s->default_tenant))
             return sort_tenants(s, e);
-    s->tenant[s->tenants++] = (struct event_tenant){ .name = s->default_tenant,
-                                                     .limit = AMOUNTS_NO_LIMIT,
-                                                     .user_limit = AMOUNTS_NO_LIMIT,
-                                                     .weight_milli = 1000 };
+    s->tenant[s->tenants++] =
+        (struct control_tenant_def){ .name = s->default_tenant, .spec = tenant_default() };
     return sort_tenants(s, e);
 }
 
@@ -183,7 +154,7 @@ static int read_admins(struct config *c, struct auth *auth, struct err *e)
     for (const struct json *v = o ? json_first(o) : NULL; v; v = json_next(o, v)) {
         if (json_as_str(v, NAME_MAX_BYTES, &user, e) < 0)
             return err_wrap(e, "admins");
-        auth_add_admin(auth, user);
+        people_make(auth_people(auth), user)->file_role = ROLE_ADMIN;
     }
     return 0;
 }
@@ -205,7 +176,7 @@ int site_read(struct config *c, struct auth *auth, int64_t now_ms, struct site *
         read_profiles(c, &s, e) < 0 || read_admins(c, auth, e) < 0 ||
         read_pools(c, now_ms, &s, e) < 0)
         return err_wrap(e, "%s", c->file_path ? c->file_path : "settings");
-    auth_set_default_tenant(auth, s.default_tenant);
+    people_set_default_tenant(auth_people(auth), s.default_tenant);
     *out = s;
     return 0;
 }

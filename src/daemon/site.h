@@ -8,7 +8,7 @@
 
 struct site {
     struct policy policy;
-    struct event_tenant *tenant; /* parents before children */
+    struct control_tenant_def *tenant; /* parents before children */
     size_t tenants;
     struct api_profile *profile;
     size_t profiles;

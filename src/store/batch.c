@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "store/directory.h"
 #include "store/kept.h"
 #include "store/pools.h"
 #include "store/read.h"
@@ -217,21 +218,29 @@ void store_put_account(struct store_batch *b, const struct store_account *a)
     put_int(b, a->created_ms);
 }
 
-void store_put_token(struct store_batch *b, const struct store_token *t)
+struct str directory_kind_name(enum directory_kind kind)
 {
-    op(b, OP_PUT_TOKEN, 6);
-    put_bytes(b, FIELD_BLOB, t->hash, sizeof t->hash);
-    put_text(b, t->name);
-    put_text(b, t->user);
-    put_int(b, t->role);
-    put_int(b, t->created_ms);
-    put_int(b, t->expires_ms);
+    static const char *const names[] = {
+#define X(id, name) name,
+        DIRECTORY_KINDS(X)
+#undef X
+    };
+    return str_of(names[kind]);
 }
 
-void store_delete_token(struct store_batch *b, const uint8_t hash[static 32])
+void store_put_entry(struct store_batch *b, enum directory_kind kind, const struct store_entry *e)
 {
-    op(b, OP_DELETE_TOKEN, 1);
-    put_bytes(b, FIELD_BLOB, hash, 32);
+    op(b, OP_PUT_ENTRY, 3);
+    put_text(b, directory_kind_name(kind));
+    put_text(b, e->name);
+    put_text(b, e->body);
+}
+
+void store_delete_entry(struct store_batch *b, enum directory_kind kind, struct str name)
+{
+    op(b, OP_DELETE_ENTRY, 2);
+    put_text(b, directory_kind_name(kind));
+    put_text(b, name);
 }
 
 void store_put_pool(struct store_batch *b, const struct store_pool *p)

@@ -23,8 +23,8 @@
     X(ADD_EVENT, ST_ADD_EVENT)                                                                     \
     X(PRUNE_EVENTS, ST_PRUNE_EVENTS)                                                               \
     X(PUT_ACCOUNT, ST_PUT_ACCOUNT)                                                                 \
-    X(PUT_TOKEN, ST_PUT_TOKEN)                                                                     \
-    X(DELETE_TOKEN, ST_DELETE_TOKEN)                                                               \
+    X(PUT_ENTRY, ST_PUT_ENTRY)                                                                     \
+    X(DELETE_ENTRY, ST_DELETE_ENTRY)                                                               \
     X(PUT_POOL, ST_PUT_POOL)                                                                       \
     X(DELETE_POOL, ST_DELETE_POOL)                                                                 \
     X(PUT_ANSWER, ST_PUT_ANSWER)                                                                   \

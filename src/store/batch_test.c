@@ -1,5 +1,6 @@
 #include "store/batch.h"
 
+#include "store/directory.h"
 #include "store/kept.h"
 #include "store/pools.h"
 #include "tests/lib/storing.h"
@@ -10,9 +11,8 @@ static void operations_come_back_as_they_were_recorded(void)
     storing_begin(&t);
     storing_open(&t);
     struct store_batch *b = store_batch_new(t.store);
-    struct store_token token = { .hash = { 1, 2, 3 }, .name = STR("laptop"), .role = 7 };
     store_add_journal(b, -5, (struct str){ "a\0b", 3 });
-    store_put_token(b, &token);
+    store_put_entry(b, DIRECTORY_TOKEN, &(struct store_entry){ STR("0f"), STR("") });
     store_set_meta(b, "key", (struct str){ NULL, 0 });
     struct batch_cursor c = { b->p, b->p + b->n };
     struct field f[OP_FIELDS_MAX];
@@ -21,9 +21,8 @@ static void operations_come_back_as_they_were_recorded(void)
     CHECK(batch_next(&c, &op, f, &n) && op == OP_ADD_JOURNAL && n == 2);
     CHECK(f[0].type == FIELD_INT && f[0].v == -5);
     CHECK(f[1].type == FIELD_TEXT && f[1].s.n == 3 && memcmp(f[1].s.p, "a\0b", 3) == 0);
-    CHECK(batch_next(&c, &op, f, &n) && op == OP_PUT_TOKEN && n == 6);
-    CHECK(f[0].type == FIELD_BLOB && f[0].s.n == 32 && f[0].s.p[2] == 3);
-    CHECK(str_is(f[1].s, "laptop") && f[2].s.n == 0 && f[2].s.p && f[3].v == 7);
+    CHECK(batch_next(&c, &op, f, &n) && op == OP_PUT_ENTRY && n == 3);
+    CHECK(str_is(f[0].s, "token") && str_is(f[1].s, "0f") && f[2].s.n == 0 && f[2].s.p);
     CHECK(batch_next(&c, &op, f, &n) && op == OP_SET_META && n == 2 && f[1].s.p != NULL);
     CHECK(!batch_next(&c, &op, f, &n) && b->rows == 3);
     store_batch_free(b);
@@ -37,7 +36,6 @@ static void every_operation_has_as_many_fields_as_its_statement_asks_for(void)
     struct store_job j = storing_job(1, "a", "b", "c", JOB_QUEUED);
     struct store_run run = { .job = 1 };
     struct store_account account = { .name = STR("ana") };
-    struct store_token token = { .role = 1 };
     struct store_batch *b = store_batch_new(t.store);
     storing_add(b, &j);
     store_set_job(b, 1, &j.now);
@@ -47,8 +45,8 @@ static void every_operation_has_as_many_fields_as_its_statement_asks_for(void)
     store_new_segment(b, 1, 1);
     store_add_event(b, 1, "job", STR("a"), 1, STR("{}"));
     store_put_account(b, &account);
-    store_put_token(b, &token);
-    store_delete_token(b, token.hash);
+    store_put_entry(b, DIRECTORY_PERSON, &(struct store_entry){ STR("ana"), STR("{}") });
+    store_delete_entry(b, DIRECTORY_PERSON, STR("ana"));
     store_put_pool(b, &(struct store_pool){ .name = STR("p") });
     store_delete_pool(b, STR("p"));
     store_put_answer(b, STR("ana"), STR("k"), 1, STR("{}"));
@@ -62,7 +60,7 @@ static void every_operation_has_as_many_fields_as_its_statement_asks_for(void)
         [OP_ADD_JOB] = 24,      [OP_SET_JOB] = 14,      [OP_PUT_RUN] = 10,
         [OP_END_RUN] = 3,       [OP_ADD_JOURNAL] = 2,   [OP_NEW_SEGMENT] = 2,
         [OP_PRUNE_JOURNAL] = 1, [OP_ADD_EVENT] = 6,     [OP_PRUNE_EVENTS] = 2,
-        [OP_PUT_ACCOUNT] = 6,   [OP_PUT_TOKEN] = 6,     [OP_DELETE_TOKEN] = 1,
+        [OP_PUT_ACCOUNT] = 6,   [OP_PUT_ENTRY] = 3,     [OP_DELETE_ENTRY] = 2,
         [OP_PUT_ANSWER] = 4,    [OP_PRUNE_ANSWERS] = 2, [OP_SET_META] = 2,
         [OP_SIZE_LOG] = 2,      [OP_WHOLE_DAYS] = 1,    [OP_REMOVE_LOG] = 3,
         [OP_REMOVE_JOB] = 1,    [OP_PRUNE_CARRIED] = 2, [OP_PUT_POOL] = 5,

@@ -28,10 +28,13 @@ static const char kept[] =
 static const char pools[] =
 #include "0005-pools.sql.inc"
     ;
+static const char directory[] =
+#include "0006-directory.sql.inc"
+    ;
 
 const struct migration migrations[] = {
     { 1, "tables", tables }, { 2, "counts", counts }, { 3, "usage", usage },
-    { 4, "kept", kept },     { 5, "pools", pools },
+    { 4, "kept", kept },     { 5, "pools", pools },   { 6, "directory", directory },
 };
 const size_t migrations_n = ARRAY_LEN(migrations);
 

@@ -1,5 +1,6 @@
 #include "store/read.h"
 
+#include "store/directory.h"
 #include "store/pools.h"
 
 struct store *snapshot_begin(struct store *s)
@@ -199,7 +200,7 @@ int store_events_after(struct store *s, const struct store_scope *who,
     return 0;
 }
 
-/* ---- accounts, tokens, answers, meta ---- */
+/* ---- accounts, the directory, answers, meta ---- */
 
 int store_accounts(struct store *s, struct arena *a, struct store_account **out, size_t *out_n,
                    struct err *e)
@@ -226,33 +227,21 @@ int store_accounts(struct store *s, struct arena *a, struct store_account **out,
     return 0;
 }
 
-static struct store_token token_of(sqlite3_stmt *q, struct arena *a)
+int store_entries(struct store *s, enum directory_kind kind, struct arena *a,
+                  struct store_entry **out, size_t *out_n, struct err *e)
 {
-    struct store_token t = { .name = row_text(q, 1, a),
-                             .user = row_text(q, 2, a),
-                             .role = row_u32(q, 3),
-                             .created_ms = sqlite3_column_int64(q, 4),
-                             .expires_ms = sqlite3_column_int64(q, 5) };
-    const void *hash = sqlite3_column_blob(q, 0);
-    if (hash && sqlite3_column_bytes(q, 0) == (int)sizeof t.hash)
-        memcpy(t.hash, hash, sizeof t.hash);
-    return t;
-}
-
-int store_tokens(struct store *s, struct arena *a, struct store_token **out, size_t *out_n,
-                 struct err *e)
-{
-    AUTO(row_end_p) sqlite3_stmt *q = row_query(s, ST_TOKENS);
-    AUTO(free_p) struct store_token *v = NULL;
+    AUTO(row_end_p) sqlite3_stmt *q = row_query(s, ST_ENTRIES);
+    AUTO(free_p) struct store_entry *v = NULL;
     size_t n = 0, cap = 0;
     int got;
+    row_bind_text(q, 1, directory_kind_name(kind));
     while ((got = row_next(s, q, e)) > 0) {
         vec_grow(v, n, cap);
-        v[n++] = token_of(q, a);
+        v[n++] = (struct store_entry){ row_text(q, 0, a), row_text(q, 1, a) };
     }
     if (got < 0)
         return -1;
-    *out = arena_array(a, struct store_token, n);
+    *out = arena_array(a, struct store_entry, n);
     if (n)
         memcpy(*out, v, n * sizeof *v);
     *out_n = n;

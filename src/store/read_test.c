@@ -1,6 +1,7 @@
 #include "store/read.h"
 
 #include "base/buf.h"
+#include "store/directory.h"
 #include "store/kept.h"
 #include "store/pools.h"
 #include "tests/lib/storing.h"
@@ -257,33 +258,30 @@ static void accounts_are_added_and_replaced(void)
     CHECK(str_is(v[1].name, "ben") && v[1].uid == 7 && v[1].gid == 8 && v[1].ours);
 }
 
-static void tokens_come_and_go(void)
+static void entries_are_put_replaced_and_deleted_by_kind_and_name(void)
 {
     AUTO(storing_end) struct storing t;
     storing_begin(&t);
     storing_open(&t);
-    struct store_token *v = NULL, x = {
-        .name = STR("laptop"), .user = STR("ana"), .role = 2, .created_ms = 3, .expires_ms = 4
-    };
+    struct store_entry *v = NULL, ana = { STR("ana"), STR("{}") }, ben = { STR("ben"), STR("{}") };
     size_t n = 99;
     struct err e = { 0 };
     struct store_batch *b = store_batch_new(t.store);
-    for (uint8_t i = 0; i < 10; i++) { /* also hashes with zeros inside */
-        memset(x.hash, 0, sizeof x.hash);
-        x.hash[31] = i;
-        store_put_token(b, &x);
-    }
+    store_put_entry(b, DIRECTORY_PERSON, &ben);
+    store_put_entry(b, DIRECTORY_PERSON, &ana);
+    store_put_entry(b, DIRECTORY_TENANT, &ana);
+    ana.body = STR("{\"role\":\"admin\"}");
+    store_put_entry(b, DIRECTORY_PERSON, &ana);
     storing_commit(&t, b);
-    CHECK(store_tokens(t.store, &t.arena, &v, &n, &e) == 0 && n == 10);
-    CHECK(str_is(v[0].name, "laptop") && str_is(v[0].user, "ana") && v[0].role == 2);
-    CHECK(v[0].created_ms == 3 && v[0].expires_ms == 4);
+    CHECK(store_entries(t.store, DIRECTORY_PERSON, &t.arena, &v, &n, &e) == 0 && n == 2);
+    CHECK(str_is(v[0].name, "ana") && str_eq(v[0].body, ana.body) && str_is(v[1].name, "ben"));
     b = store_batch_new(t.store);
-    store_delete_token(b, x.hash);
-    store_delete_token(b, x.hash);
+    store_delete_entry(b, DIRECTORY_PERSON, STR("ana"));
+    store_delete_entry(b, DIRECTORY_PERSON, STR("ana"));
     storing_commit(&t, b);
-    CHECK(store_tokens(t.store, &t.arena, &v, &n, &e) == 0 && n == 9);
-    for (size_t i = 0; i < n; i++)
-        CHECK(v[i].hash[31] != x.hash[31]);
+    CHECK(store_entries(t.store, DIRECTORY_PERSON, &t.arena, &v, &n, &e) == 0 && n == 1);
+    CHECK(store_entries(t.store, DIRECTORY_TENANT, &t.arena, &v, &n, &e) == 0 && n == 1);
+    CHECK(store_entries(t.store, DIRECTORY_CLIENT, &t.arena, &v, &n, &e) == 0 && n == 0);
 }
 
 static void pools_are_put_replaced_and_deleted(void)
@@ -368,7 +366,8 @@ static const struct test tests[] = {
     { "an event waits for those before it", an_event_waits_for_those_before_it },
     { "pruned events never lend their numbers", pruned_events_never_lend_their_numbers },
     { "accounts are added and replaced", accounts_are_added_and_replaced },
-    { "tokens come and go", tokens_come_and_go },
+    { "entries are put, replaced and deleted by kind and name",
+      entries_are_put_replaced_and_deleted_by_kind_and_name },
     { "pools are put, replaced and deleted", pools_are_put_replaced_and_deleted },
     { "an answer stays the first", an_answer_stays_the_first },
     { "meta values are kept", meta_values_are_kept },

@@ -86,10 +86,8 @@
     X(PUT_ACCOUNT, W,                                                                               \
       "INSERT OR REPLACE INTO account (name, home, uid, gid, ours, created_ms) "                    \
       "VALUES (?1, ?2, ?3, ?4, ?5, ?6)")                                                            \
-    X(PUT_TOKEN, W,                                                                                 \
-      "INSERT OR REPLACE INTO token (hash, name, user, role, created_ms, expires_ms) "              \
-      "VALUES (?1, ?2, ?3, ?4, ?5, ?6)")                                                            \
-    X(DELETE_TOKEN, W, "DELETE FROM token WHERE hash = ?1")                                         \
+    X(PUT_ENTRY, W, "INSERT OR REPLACE INTO directory (kind, name, body) VALUES (?1, ?2, ?3)")      \
+    X(DELETE_ENTRY, W, "DELETE FROM directory WHERE kind = ?1 AND name = ?2")                       \
     X(PUT_POOL, W,                                                                                  \
       "INSERT OR REPLACE INTO pool (name, calendar, nodes, exceptions, of_settings) "               \
       "VALUES (?1, ?2, ?3, ?4, ?5)")                                                                \
@@ -199,9 +197,7 @@
       "WHERE tenant = ?1 AND number > ?2 AND number < ?3 ORDER BY number LIMIT ?4")                 \
     X(EVENT, R, "SELECT number, job, t_ms, kind, tenant, body FROM event WHERE number = ?1")        \
     X(ACCOUNTS, R, "SELECT name, home, uid, gid, ours, created_ms FROM account ORDER BY name")      \
-    X(TOKENS, R,                                                                                    \
-      "SELECT hash, name, user, role, created_ms, expires_ms FROM token "                           \
-      "ORDER BY user, name, created_ms")                                                            \
+    X(ENTRIES, R, "SELECT name, body FROM directory WHERE kind = ?1 ORDER BY name")                 \
     X(POOLS, R, "SELECT name, calendar, nodes, exceptions, of_settings FROM pool ORDER BY name")    \
     X(ANSWER, R, "SELECT body FROM answer WHERE user = ?1 AND key = ?2")                            \
     X(META, R, "SELECT value FROM meta WHERE key = ?1")

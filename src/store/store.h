@@ -1,4 +1,5 @@
-/* store - what must not be lost, in SQLite: jobs, runs, the journal, events, accounts, tokens, pools.
+/* store - what must not be lost, in SQLite: jobs, runs, the journal, events, accounts, pools,
+ * tenants and people (directory.h).
  *
  * Writes are collected in a batch on the loop's thread and committed together by the one writer
  * thread, which owns the write connection: batches that wait are committed in one transaction, in
@@ -117,15 +118,6 @@ struct store_account {
 };
 void store_put_account(struct store_batch *b, const struct store_account *a);
 
-struct store_token {
-    uint8_t hash[32];
-    struct str name, user;
-    uint32_t role;                  /* the auth layer's number */
-    int64_t created_ms, expires_ms; /* 0: never */
-};
-void store_put_token(struct store_batch *b, const struct store_token *t);
-void store_delete_token(struct store_batch *b, const uint8_t hash[static 32]);
-
 /* A submit that was answered and is asked again under the same key gets the same answer: the first
  * one put stays. */
 void store_put_answer(struct store_batch *b, struct str user, struct str key, int64_t t_ms,
@@ -230,8 +222,6 @@ int store_usage(struct store *s, const struct store_scope *who, const struct sto
 
 int store_accounts(struct store *s, struct arena *a, struct store_account **out, size_t *out_n,
                    struct err *e) MUST_USE;
-int store_tokens(struct store *s, struct arena *a, struct store_token **out, size_t *out_n,
-                 struct err *e) MUST_USE;
 int store_answer(struct store *s, struct str user, struct str key, struct arena *a, struct str *out,
                  struct err *e) MUST_USE; /* ERR_NOT_FOUND */
 int store_meta(struct store *s, const char *key, struct arena *a, struct str *out, struct err *e)

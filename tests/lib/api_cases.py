@@ -53,7 +53,7 @@ def things(c):
     """What must not change by a refusal: jobs, lines of the journal, events, answers, tokens."""
     with sqlite3.connect(f"file:{c.state}/nightshift.db?mode=ro", uri=True) as db:
         return [db.execute(f"SELECT count(*) FROM {t}").fetchone()[0]
-                for t in ("job", "journal", "event", "answer", "token")]
+                for t in ("job", "journal", "event", "answer", "directory")]
 
 
 def made(c):
@@ -244,8 +244,8 @@ def _(c, h):
                               ("/v1/tokens", {"name": "a\0b"}, "name"), ("/v1/tokens", {"user": ".x"}, "user"),
                               ("/v1/tokens", {"user": []}, "user"), ("/v1/tokens", {"expires": "0s"}, "expires"),
                               ("/v1/tokens", {"expires": ""}, "expires"), ("/v1/tokens", {"expires": "99999w"}, "expires"),
-                              ("/v1/tokens", {"expires": 5}, "expires"), ("/v1/tokens", {"role": "king"}, "role"),
-                              ("/v1/tokens", {"role": "public"}, "role"), ("/v1/tokens", {"colour": 1}, "colour"),
+                              ("/v1/tokens", {"expires": 5}, "expires"), ("/v1/tokens", {"scopes": ["king"]}, "scopes"),
+                              ("/v1/tokens", {"scopes": []}, "scopes"), ("/v1/tokens", {"colour": 1}, "colour"),
                               ("/v1/session", {"token": 5}, "token"), ("/v1/session", {"token": "x" * 257}, "token"),
                               ("/v1/session", {"tok": "x"}, "tok"), ("/v1/jobs/1/signal", {"signal": "NOPE"}, "signal"),
                               ("/v1/jobs/1/signal", {"signal": 9}, "signal"), ("/v1/jobs/1/cancel", {"reason": 5}, "reason"),

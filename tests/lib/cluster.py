@@ -262,12 +262,14 @@ class Cluster:
 
     # ---- the API ----
 
-    def call(self, method, path, body=None, key=None, timeout=PATIENCE_S, uid=0, kind="application/json"):
+    def call(self, method, path, body=None, key=None, timeout=PATIENCE_S, uid=0, kind="application/json", token=None):
         """(status, what the answer says); Away when there was no whole answer."""
         conn = UnixConnection(f"{self.run}/api.sock", timeout, uid)
         headers = {"Content-Type": kind} if method in ("POST", "PUT") else {}
         if key:
             headers["Idempotency-Key"] = key
+        if token:
+            headers["Authorization"] = f"Bearer {token}"
         text = body if body is None or isinstance(body, (bytes, str)) else json.dumps(body)
         try:
             conn.request(method, path, text if text is not None or method in ("GET", "DELETE") else "{}", headers)

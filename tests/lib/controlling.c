@@ -70,10 +70,7 @@ void controlling_end(struct controlling *t)
 
 void controlling_boot(struct controlling *t)
 {
-    const struct event_tenant tenant = { .name = STR("vision"),
-                                         .weight_milli = 1000,
-                                         .limit = AMOUNTS_NO_LIMIT,
-                                         .user_limit = AMOUNTS_NO_LIMIT };
+    const struct control_tenant_def tenant = { .name = STR("vision"), .spec = tenant_default() };
     struct control_config config = { .loop = t->s.loop,
                                      .store = t->s.store,
                                      .log = t->log,
@@ -83,6 +80,7 @@ void controlling_boot(struct controlling *t)
                                      .tenants = 1,
                                      .pool = t->pool,
                                      .pools = t->pools,
+                                     .zone = tz_utc(),
                                      .homes = "/homes",
                                      .uid_base = 200000,
                                      .uid_min = 1000 };

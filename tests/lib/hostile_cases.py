@@ -222,8 +222,8 @@ class World:
             raise Refused(said)
         return said
 
-    def call(self, method, path, body=None, uid=ATTACKER):
-        status, answer = self.c.call(method, path, body, uid=uid)
+    def call(self, method, path, body=None, uid=ATTACKER, token=None):
+        status, answer = self.c.call(method, path, body, uid=uid, token=token)
         if status >= 400:
             raise Refused(answer["detail"])
         return answer
@@ -698,14 +698,14 @@ def _(w):
     return w.call("POST", "/v1/jobs", {"command": ["true"], "tenant": "blue", "held": True})
 
 
-@case("draining machines is for administrators", "needs the role 'admin'", "role")
+@case("draining machines is for operators and owners", "needs the role 'owner', 'operator' or 'admin'", "role")
 def _(w):
     name = w.c.ask("GET", "/v1/nodes")["nodes"][0]["name"]
     w.call("POST", f"/v1/nodes/{name}/drain", {})
     return w.c.ask("POST", f"/v1/nodes/{name}/resume", {})["state"]
 
 
-@case("the doctor too", "needs the role 'admin'", "role")
+@case("the doctor too", "needs the role 'operator' or 'admin'", "role")
 def _(w):
     return w.call("GET", "/v1/doctor")
 
@@ -724,16 +724,17 @@ def _(w):
     return found
 
 
-@case("nobody deletes another's token", "you have no token 'kept'", "token_owner")
+@case("nobody deletes another's token", "has no token 'kept' that you could delete", "token_owner")
 def _(w):
     w.c.call("POST", "/v1/tokens", {"name": "kept"}, uid=VICTIM)
-    w.call("DELETE", "/v1/tokens/kept", "")
+    w.call("DELETE", f"/v1/tokens/kept?user=uid-{VICTIM}", "")
     return "deleted"
 
 
-@case("nobody makes a token above their own role", "it is above your own", "token_role")
+@case("a token makes no token that may do more", "it would have more than the token 'narrow'", "token_scope")
 def _(w):
-    return w.call("POST", "/v1/tokens", {"name": "above", "role": "admin"})
+    narrow = w.call("POST", "/v1/tokens", {"name": "narrow", "scopes": ["manage"]})["token"]
+    return w.call("POST", "/v1/tokens", {"name": "wide", "scopes": ["jobs"]}, token=narrow)
 
 
 @case("who of another tenant has a machine is not told", "nothing there", "holders")

@@ -326,7 +326,7 @@ def _(c):
 
 def prepare(c):
     c.tcp_port = c.port()
-    c.token = c.ask("POST", "/v1/tokens", {"name": "raw", "role": "admin"})["token"]
+    c.token = c.ask("POST", "/v1/tokens", {"name": "raw", "scopes": ["read", "jobs", "manage"]})["token"]
     c.submit(["true"], held=True)  # job 1
     c.quiet = descriptors(c)
 

@@ -593,7 +593,7 @@ def over_tls(c):
     c.start()
     c.wait_ready()
     return {"NIGHTSHIFT_SERVER": f"https://127.0.0.1:{port}", "NIGHTSHIFT_CA": f"{c.folder}/cert.pem", "TERM": "xterm",
-            "NIGHTSHIFT_TOKEN": c.ask("POST", "/v1/tokens", {"name": "tls", "role": "admin"})["token"]}
+            "NIGHTSHIFT_TOKEN": c.ask("POST", "/v1/tokens", {"name": "tls", "scopes": ["read", "jobs", "manage"]})["token"]}
 
 
 def on_terminal(steps, env, *argv):

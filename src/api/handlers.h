@@ -1,0 +1,33 @@
+/* handlers - what answers each call, by noun; routes.c names them. */
+#ifndef NS_API_HANDLERS_H
+#define NS_API_HANDLERS_H
+
+#include "base/err.h"
+
+struct call;
+typedef int api_fn(struct call *c, struct err *e); /* -1: the error is the answer */
+
+api_fn api_job_list, api_job_submit, api_job_check, api_job_get, api_job_cancel, api_job_hold,
+    api_job_release, api_job_freeze, api_job_thaw, api_job_signal; /* jobs.c */
+api_fn api_job_why;                                                /* why.c */
+api_fn api_job_log;                                                /* log.c */
+api_fn api_job_stream, api_job_stream_send;                        /* stream.c */
+api_fn api_node_list, api_node_drain, api_node_resume;             /* nodes.c */
+api_fn api_pool_list, api_pool_get, api_pool_put, api_pool_delete, api_pool_open, api_pool_close,
+    api_pool_regular; /* pools.c */
+api_fn api_reservation_list, api_reservation_get, api_reservation_put,
+    api_reservation_delete;  /* reservations.c */
+api_fn api_quota, api_usage; /* shares.c */
+api_fn api_events;           /* events.c */
+api_fn api_tenant_list, api_tenant_get, api_tenant_put, api_tenant_delete, api_member_put,
+    api_member_delete; /* tenants.c */
+api_fn api_user_list, api_user_get, api_user_put, api_user_delete, api_owner_put,
+    api_owner_delete;                                                             /* users.c */
+api_fn api_token_list, api_token_create, api_token_delete;                        /* tokens.c */
+api_fn api_session_open, api_session_close, api_whoami;                           /* me.c */
+api_fn api_server, api_health, api_ready, api_metrics, api_openapi, api_profiles; /* server.c */
+api_fn api_journal;                                                               /* journal.c */
+api_fn api_doctor;                                                                /* doctor.c */
+api_fn api_page, api_page_script, api_page_style;                                 /* page.c */
+
+#endif
