@@ -161,8 +161,8 @@ static void what_would_go_over_the_network_readable_is_refused(void)
                   "insecure", "readable");
     check_refused("{\"do\":\"oidc_discover\",\"issuer\":\"http://id.example\"}", "insecure",
                   "not https");
-    check_refused("{\"do\":\"oidc_discover\",\"issuer\":\"file:///etc/passwd\"}", "insecure",
-                  "not https");
+    check_refused("{\"do\":\"oidc_discover\",\"issuer\":\"file:///etc/passwd\"}", "bad_request",
+                  "not a web address");
     check_refused("{\"do\":\"oidc_discover\",\"issuer\":\"https://a@id.example\"}", "bad_request",
                   "user name");
     check_refused("{\"do\":\"oidc_discover\",\"issuer\":\"http://127.0.0.1.id.example\"}",
