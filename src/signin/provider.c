@@ -286,31 +286,40 @@ static int write_all(const struct provider *p, const struct json *tokens,
     return 0;
 }
 
+/* The checked ID token, or NULL in *out when there is none and none is needed. */
+static int take_token(struct provider *p, const struct json *tokens,
+                      const struct provider_expect *want, struct json_doc **out, struct refusal *r)
+{
+    struct err ignored;
+    struct str token = { 0 };
+    if (json_get_str(tokens, "id_token", IDTOKEN_MAX, &token, &ignored) < 0 ||
+        (!token.p && want->token_needed))
+        return refuse(r, REASON_BAD_TOKEN,
+                      "the provider sent no ID token; is openid in the scopes?");
+    if (token.p && check_token(p, token, want->nonce, out, r) < 0)
+        return -1;
+    if (*out && want->subject)
+        return same_subject(json_root(*out), str_of(want->subject), r);
+    return 0;
+}
+
 int provider_person(struct provider *p, const struct json *tokens,
                     const struct provider_expect *want, struct json_out *out, struct refusal *r)
 {
     AUTO(json_free_p) struct json_doc *claims = NULL, *more = NULL;
     struct err ignored;
-    struct str token = { 0 }, subject = want->subject ? str_of(want->subject) : STR("");
-    if (json_get_str(tokens, "id_token", IDTOKEN_MAX, &token, &ignored) < 0 ||
-        (!token.p && want->token_needed))
-        return refuse(r, REASON_BAD_TOKEN,
-                      "the provider sent no ID token; is openid in the "
-                      "scopes?");
-    if (token.p && check_token(p, token, want->nonce, &claims, r) < 0)
-        return -1;
-    if (claims && want->subject && same_subject(json_root(claims), subject, r) < 0)
+    struct str subject = str_of(want->subject ? want->subject : "");
+    if (take_token(p, tokens, want, &claims, r) < 0)
         return -1;
     if (claims && json_get_str(json_root(claims), "sub", 255, &subject, &ignored) < 0)
         return -1; /* checked before: it is there */
-    bool ask = p->endpoint[ENDPOINT_USERINFO] &&
-               (!claims || claims_missing(json_root(claims), &p->client->claims));
-    if (!ask && !claims)
-        return refuse(r, REASON_PROVIDER, "the provider says nothing about the person");
-    if (ask) {
+    bool ask = !claims || claims_missing(json_root(claims), &p->client->claims);
+    if (ask && p->endpoint[ENDPOINT_USERINFO]) {
         more = ask_userinfo(p, tokens, r);
         if (!more || same_subject(json_root(more), subject, r) < 0)
             return -1;
     }
+    if (!claims && !more)
+        return refuse(r, REASON_PROVIDER, "the provider says nothing about the person");
     return write_all(p, tokens, claims, more, out, r);
 }

@@ -80,7 +80,7 @@ def _(room):
         for place in ("cmdline", "environ"):
             with open(here + place, "rb") as f:
                 same(f.read().count(b"planted"), 0)
-        child.send_signal(signal.SIGSEGV)
+        child.send_signal(signal.SIGQUIT)  # dumps a core like a crash; sanitizers leave it alone
         child.stdin.close()
         _, status = os.waitpid(child.pid, 0)
         child.returncode = -1
