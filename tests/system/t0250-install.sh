@@ -29,6 +29,7 @@ cat >want <<'LIST'
 755 bin/nightshift-top
 755 libexec/nightshift/nightshift-init
 755 libexec/nightshift/nightshift-keeper
+755 libexec/nightshift/nightshift-signin
 777 libexec/nightshift/slurm/sacct
 777 libexec/nightshift/slurm/sbatch
 777 libexec/nightshift/slurm/scancel

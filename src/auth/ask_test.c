@@ -1,0 +1,258 @@
+#include "auth/ask.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "sys/clock.h"
+#include "tests/lib/test.h"
+
+#define CALLS_MAX 80
+
+struct told {
+    int n; /* how often */
+    enum err_code code;
+    char words[400], reason[96];
+    bool has_answer;
+};
+
+struct room {
+    struct loop *loop;
+    struct ask *ask;
+    struct loop_watch *bound;
+    struct told told[CALLS_MAX];
+    size_t expected, done;
+    bool late;
+};
+
+static void on_bound(void *ctx)
+{
+    struct room *r = ctx;
+    r->late = true;
+    loop_stop(r->loop);
+}
+
+static void room_clear(struct room *r)
+{
+    ask_free(r->ask);
+    loop_free(r->loop);
+}
+
+static struct room *room_open(struct room *r, const char *const *argv)
+{
+    r->loop = loop_new();
+    r->ask = ask_new(r->loop, NULL, argv);
+    r->bound = loop_timer(r->loop, on_bound, r);
+    return r;
+}
+
+struct wish {
+    struct room *room;
+    struct told *told;
+};
+
+static void on_told(void *ctx, const struct json *answer, const struct err *why)
+{
+    struct wish *w = ctx;
+    w->told->n++;
+    w->told->code = why ? why->code : ERR_NONE;
+    w->told->has_answer = answer != NULL;
+    snprintf(w->told->words, sizeof w->told->words, "%s", why ? why->msg : "");
+    snprintf(w->told->reason, sizeof w->told->reason, "%s", why ? why->field : "");
+    if (++w->room->done == w->room->expected)
+        loop_stop(w->room->loop);
+}
+
+/* Until so many were told. */
+static void wait_for(struct room *r, size_t expected)
+{
+    r->expected = expected;
+    loop_timer_set(r->bound, 30000, 0);
+    if (r->done < expected)
+        loop_run(r->loop);
+    CHECK(!r->late && r->done == expected);
+}
+
+static void ask_one(const char *const *argv, const char *request, uint64_t patience_ms,
+                    struct told *out)
+{
+    AUTO(room_clear) struct room r = { 0 };
+    struct err e;
+    room_open(&r, argv);
+    if (patience_ms)
+        ask_set_patience(r.ask, patience_ms);
+    struct wish w = { &r, &r.told[0] };
+    CHECK(ask_start(r.ask, str_of(request), on_told, &w, &e));
+    CHECK_INT(r.told[0].n, 0); /* never from within */
+    wait_for(&r, 1);
+    *out = r.told[0];
+}
+
+static void ask_shell(const char *script, const char *request, struct told *out)
+{
+    const char *const argv[] = { "sh", "-c", script, NULL };
+    ask_one(argv, request, 0, out);
+}
+
+static void the_real_program_answers(void)
+{
+    const char *build = getenv("NIGHTSHIFT_BUILD");
+    char path[4096];
+    struct told t;
+    if (!build)
+        SKIP("NIGHTSHIFT_BUILD is not set");
+    snprintf(path, sizeof path, "%s/nightshift-signin", build);
+    const char *const argv[] = { path, NULL };
+    ask_one(argv, "{\"do\":\"hash\",\"password\":\"x\"}", 0, &t);
+    CHECK(t.code == ERR_NONE && t.has_answer);
+    ask_one(argv, "{\"do\":\"password\",\"hash\":null,\"password\":\"x\"}", 0, &t);
+    CHECK(t.code == ERR_DENIED && t.has_answer);
+    CHECK_STR(t.reason, "wrong_password");
+    CHECK_STR(t.words, "the user name or the password is wrong");
+    ask_one(argv, "nonsense", 0, &t);
+    CHECK(t.code == ERR_INVALID);
+}
+
+static void a_large_question_arrives_whole(void)
+{
+    AUTO(buf_free) struct buf question = BUF(1u << 20);
+    struct told t;
+    while (question.n < 65536)
+        buf_addc(&question, 'q');
+    ask_shell("[ \"$(wc -c)\" = 65536 ] && echo '{\"ok\":true}'", question.p, &t);
+    CHECK(t.code == ERR_NONE && t.has_answer);
+    AUTO(room_clear) struct room r = { 0 };
+    const char *const argv[] = { "true", NULL };
+    struct err e = { 0 };
+    room_open(&r, argv);
+    buf_addc(&question, 'q');
+    CHECK(!ask_start(r.ask, buf_str(&question), on_told, NULL, &e) && e.code == ERR_TOO_LARGE);
+}
+
+static void a_child_that_fails_is_an_error(void)
+{
+    static const char *const scripts[] = {
+        "kill -SEGV $$",
+        "exit 3",
+        "exit 0",
+        "echo '{\"ok\":true}'; exit 1",
+        "echo '{\"ok\":true'",
+        "echo '[]'",
+        "echo '{\"ok\":\"true\"}'",
+        "echo '{}'",
+        "echo '{\"ok\":false}'",
+        "exec 0<&- 1>&-; exit 0", /* listens to nothing */
+    };
+    struct told t;
+    for (size_t i = 0; i < ARRAY_LEN(scripts); i++) {
+        ask_shell(scripts[i], "{}", &t);
+        CHECK(t.n == 1 && t.code == ERR_UNAVAILABLE && !t.has_answer);
+        CHECK(strstr(t.words, "nightshift-signin failed"));
+    }
+    const char *const missing[] = { "/no/such/program", NULL };
+    ask_one(missing, "{}", 0, &t);
+    CHECK(t.code == ERR_UNAVAILABLE && strstr(t.words, "no such program"));
+}
+
+static void a_child_that_writes_without_end_is_stopped(void)
+{
+    struct told t;
+    ask_shell("yes", "{}", &t);
+    CHECK(t.n == 1 && t.code == ERR_UNAVAILABLE && strstr(t.words, "without end"));
+}
+
+static void a_child_that_hangs_is_stopped(void)
+{
+    const char *const argv[] = { "sh", "-c", "sleep 100 & sleep 100", NULL };
+    struct told t;
+    int64_t began_ns = clock_mono_ns();
+    ask_one(argv, "{}", 100, &t);
+    CHECK(t.n == 1 && t.code == ERR_UNAVAILABLE && strstr(t.words, "too long"));
+    CHECK(clock_mono_ns() - began_ns < INT64_C(20000000000));
+}
+
+static void a_child_sees_nothing_of_ours(void)
+{
+    struct told t;
+    CHECK(setenv("PLANTED", "hunter2", 1) == 0);
+    ask_shell("cat >/dev/null; [ -z \"$PLANTED\" ] && "
+              "! grep -q hunte[r]3 /proc/$$/cmdline && echo '{\"ok\":true}'",
+              "{\"password\":\"hunter3\"}", &t);
+    CHECK(t.code == ERR_NONE && t.has_answer);
+}
+
+static size_t start_many(struct room *r, struct wish *wishes, size_t n, struct err *e)
+{
+    size_t started = 0;
+    for (size_t i = 0; i < n; i++) {
+        wishes[i] = (struct wish){ r, &r->told[i] };
+        started += ask_start(r->ask, STR("{}"), on_told, &wishes[i], e) != NULL;
+    }
+    return started;
+}
+
+static void so_many_and_no_more_at_once(void)
+{
+    AUTO(room_clear) struct room r = { 0 };
+    struct wish wishes[CALLS_MAX];
+    struct err e = { 0 };
+    /* Each leaves a mark while it runs, and counts those of the others. */
+    char folder[] = "/tmp/ask_testXXXXXX", script[400];
+    CHECK(mkdtemp(folder));
+    snprintf(script, sizeof script,
+             "touch %s/$$; n=$(ls %s | wc -l); sleep 0.02; rm %s/$$; "
+             "[ $n -le 4 ] && echo '{\"ok\":true}'",
+             folder, folder, folder);
+    const char *const argv[] = { "sh", "-c", script, NULL };
+    room_open(&r, argv);
+    CHECK_INT(start_many(&r, wishes, CALLS_MAX, &e), ASK_AT_ONCE + ASK_WAITING);
+    CHECK(e.code == ERR_UNAVAILABLE);
+    CHECK_STR(e.msg, "too many sign-ins at once");
+    wait_for(&r, ASK_AT_ONCE + ASK_WAITING);
+    for (size_t i = 0; i < ASK_AT_ONCE + ASK_WAITING; i++)
+        CHECK(r.told[i].n == 1 && r.told[i].code == ERR_NONE);
+    CHECK(rmdir(folder) == 0);
+}
+
+static void what_is_cancelled_is_not_told(void)
+{
+    AUTO(room_clear) struct room r = { 0 };
+    const char *const argv[] = { "sh", "-c", "echo '{\"ok\":true}'", NULL };
+    struct wish w[3] = { { &r, &r.told[0] }, { &r, &r.told[1] }, { &r, &r.told[2] } };
+    struct err e;
+    room_open(&r, argv);
+    struct ask_call *first = ask_start(r.ask, STR("{}"), on_told, &w[0], &e);
+    struct ask_call *second = ask_start(r.ask, STR("{}"), on_told, &w[1], &e);
+    CHECK(first && second && ask_start(r.ask, STR("{}"), on_told, &w[2], &e));
+    ask_cancel(second);
+    wait_for(&r, 2);
+    CHECK(r.told[0].n == 1 && r.told[1].n == 0 && r.told[2].n == 1);
+}
+
+static void all_are_cancelled_with_it(void)
+{
+    AUTO(room_clear) struct room r = { 0 };
+    const char *const argv[] = { "sleep", "100", NULL };
+    struct wish wishes[10];
+    struct err e;
+    room_open(&r, argv);
+    CHECK_INT(start_many(&r, wishes, 10, &e), 10);
+    loop_timer_set(r.bound, 50, 0); /* they run by then, or wait */
+    loop_run(r.loop);
+    r.ask = ask_free(r.ask);
+    CHECK_INT(r.done, 0);
+}
+
+static const struct test tests[] = {
+    { "the real program answers, and its refusals are errors", the_real_program_answers },
+    { "a question of 64 KiB arrives whole, a larger one is refused",
+      a_large_question_arrives_whole },
+    { "a child that dies or answers nonsense is an error", a_child_that_fails_is_an_error },
+    { "a child that writes without end is stopped", a_child_that_writes_without_end_is_stopped },
+    { "a child that hangs is stopped", a_child_that_hangs_is_stopped },
+    { "a child has nothing of our environment, nor secrets in its arguments",
+      a_child_sees_nothing_of_ours },
+    { "four run at once, 64 wait, more are refused", so_many_and_no_more_at_once },
+    { "what is cancelled is not told", what_is_cancelled_is_not_told },
+    { "all are cancelled with the one who asks", all_are_cancelled_with_it },
+};
+TEST_MAIN(tests)
