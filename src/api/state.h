@@ -18,6 +18,7 @@ struct bridge;   /* stream.c */
 struct doctor;   /* doctor.c */
 struct telling;  /* journal.c */
 struct past;     /* why.c */
+struct door;     /* door.c */
 
 struct api {
     struct api_config config;
@@ -27,6 +28,7 @@ struct api {
     struct bridge *bridges;
     struct telling *tellings;
     struct past *pasts;
+    struct door *door;
     struct doctor *doctor; /* NULL: no check runs */
     int watch;             /* of control */
     int64_t started_ms;
@@ -100,7 +102,8 @@ struct route {
     const char *type, *other_type; /* of an answer that is not JSON */
     int status;                    /* when it succeeds; 0: 200 */
     enum about about;
-    bool makes; /* what it is about need not be there yet */
+    bool lenient; /* a query that is not known is left alone: the caller is not ours */
+    bool makes;   /* what it is about need not be there yet */
     bool body_optional, body_is_bytes;
     unsigned refuses; /* of enum refusal */
 };
@@ -167,6 +170,7 @@ int authorize(struct call *c, struct err *e) MUST_USE; /* the route's, with what
 void set_scope(struct call *c);
 bool sees_tenant(const struct call *c, struct str tenant);
 enum role site_role(const struct call *c);
+bool notice_pending(const struct call *c); /* the caller has to accept it first (me.c) */
 bool may_read_job(const struct call *c, const struct store_job *j); /* all of it, with its output */
 
 /* whole: with its spec, which is for its owner and administrators. */

@@ -21,13 +21,13 @@
 #define THROTTLE_FADES_MS (INT64_C(30) * 60 * 1000) /* after this long half of a count is left */
 
 struct throttle;
-struct throttle *throttle_new(size_t entries); /* of each table, rounded up */
+struct throttle *throttle_new(size_t entries);      /* of each table, rounded up */
 struct throttle *throttle_free(struct throttle *t); /* NULL ok; returns NULL */
 void throttle_free_p(struct throttle **t);
 
 struct attempt {
     uint64_t user, place; /* hashes */
-    bool known;           /* a browser in which this user has signed in before; then it is the place */
+    bool known; /* a browser in which this user has signed in before; then it is the place */
 };
 int64_t throttle_wait_ms(struct throttle *t, const struct attempt *a, int64_t now_ms); /* 0: now */
 void throttle_failed(struct throttle *t, const struct attempt *a, int64_t now_ms);

@@ -43,10 +43,12 @@ static void an_attack_from_one_place_does_not_keep_the_victim_out(void)
     CHECK(throttle_wait_ms(t, &home, 5000) == 0);
 }
 
-static void an_attack_from_everywhere_costs_the_victim_a_minute_at_most_and_a_known_browser_nothing(void)
+static void an_attack_from_everywhere_costs_the_victim_a_minute_at_most_and_a_known_browser_nothing(
+    void)
 {
     AUTO(throttle_free_p) struct throttle *t = throttle_new(1024);
-    struct attempt home = { .user = 1, .place = 7 }, known = { .user = 1, .place = 9, .known = true };
+    struct attempt home = { .user = 1, .place = 7 },
+                   known = { .user = 1, .place = 9, .known = true };
     for (uint64_t i = 0; i < 5000; i++)
         throttle_failed(t, &(struct attempt){ .user = 1, .place = 1000 + i }, 5000);
     CHECK(throttle_wait_ms(t, &home, 5000) == THROTTLE_USER_MAX_MS);

@@ -20,44 +20,47 @@ enum kind {
     KIND_SECRET /* the settings name a file: KEY_file */
 };
 
-/* way, key, kind, needed, help */
+#define NEEDED 1u
+#define OURS 2u  /* nightshift-signin does not know it */
+#define FINDS 4u /* it says where the provider is */
+
+/* way, key, kind, flags, help */
 static const struct row {
     enum way way;
     const char *key;
     enum kind kind;
-    bool needed;
-    bool ours; /* nightshift-signin does not know it */
+    unsigned flags;
     const char *help;
 } rows[] = {
-    { WAY_PAM, "service", KIND_TEXT, false, false, "file in /etc/pam.d (nightshift)" },
-    { WAY_PAM, "title", KIND_TEXT, false, true, "what people read" },
-    { WAY_LDAP, "url", KIND_TEXT, true, false, "ldaps://HOST or ldap://HOST" },
-    { WAY_LDAP, "starttls", KIND_FLAG, false, false, "encrypt an ldap:// connection (no)" },
-    { WAY_LDAP, "insecure", KIND_FLAG, false, false, "allow passwords over plain ldap:// (no)" },
-    { WAY_LDAP, "ca_file", KIND_TEXT, false, false, "who signed the server's certificate" },
-    { WAY_LDAP, "timeout_s", KIND_NUMBER, false, false, "seconds (5)" },
-    { WAY_LDAP, "bind_dn", KIND_TEXT, false, false, "whom we search as (anonymous)" },
-    { WAY_LDAP, "bind_password", KIND_SECRET, false, false, "its password" },
-    { WAY_LDAP, "base", KIND_TEXT, true, false, "where people are" },
-    { WAY_LDAP, "user_filter", KIND_TEXT, false, false, "finds one, %u is the name ((uid=%u))" },
-    { WAY_LDAP, "user_attr", KIND_TEXT, false, false, "their name here (uid)" },
-    { WAY_LDAP, "name_attr", KIND_TEXT, false, false, "their full name (cn)" },
-    { WAY_LDAP, "mail_attr", KIND_TEXT, false, false, "their address (mail)" },
-    { WAY_LDAP, "group_base", KIND_TEXT, false, false, "where groups are (base)" },
-    { WAY_LDAP, "group_filter", KIND_TEXT, false, false,
+    { WAY_PAM, "service", KIND_TEXT, 0, "file in /etc/pam.d (nightshift)" },
+    { WAY_PAM, "title", KIND_TEXT, OURS, "what people read" },
+    { WAY_LDAP, "url", KIND_TEXT, NEEDED, "ldaps://HOST or ldap://HOST" },
+    { WAY_LDAP, "starttls", KIND_FLAG, 0, "encrypt an ldap:// connection (no)" },
+    { WAY_LDAP, "insecure", KIND_FLAG, 0, "allow passwords over plain ldap:// (no)" },
+    { WAY_LDAP, "ca_file", KIND_TEXT, 0, "who signed the server's certificate" },
+    { WAY_LDAP, "timeout_s", KIND_NUMBER, 0, "seconds (5)" },
+    { WAY_LDAP, "bind_dn", KIND_TEXT, 0, "whom we search as (anonymous)" },
+    { WAY_LDAP, "bind_password", KIND_SECRET, 0, "its password" },
+    { WAY_LDAP, "base", KIND_TEXT, NEEDED, "where people are" },
+    { WAY_LDAP, "user_filter", KIND_TEXT, 0, "finds one, %u is the name ((uid=%u))" },
+    { WAY_LDAP, "user_attr", KIND_TEXT, 0, "their name here (uid)" },
+    { WAY_LDAP, "name_attr", KIND_TEXT, 0, "their full name (cn)" },
+    { WAY_LDAP, "mail_attr", KIND_TEXT, 0, "their address (mail)" },
+    { WAY_LDAP, "group_base", KIND_TEXT, 0, "where groups are (base)" },
+    { WAY_LDAP, "group_filter", KIND_TEXT, 0,
       "finds the groups of %u or of the entry %d ((member=%d))" },
-    { WAY_LDAP, "group_attr", KIND_TEXT, false, false, "a group's name (cn)" },
-    { WAY_LDAP, "nested", KIND_TEXT, false, false, "groups in groups: no, yes, or ad (no)" },
-    { WAY_LDAP, "title", KIND_TEXT, false, true, "what people read" },
-    { WAY_OIDC, "issuer", KIND_TEXT, true, false, "the provider, exactly as it calls itself" },
-    { WAY_OIDC, "client_id", KIND_TEXT, true, false, "what it calls us" },
-    { WAY_OIDC, "client_secret", KIND_SECRET, false, false, "our secret there" },
-    { WAY_OIDC, "ca_file", KIND_TEXT, false, false, "who signed its certificate" },
-    { WAY_OIDC, "proxy", KIND_TEXT, false, false, "how to reach it" },
-    { WAY_OIDC, "scopes", KIND_TEXT, false, false, "what we ask for (openid profile email)" },
-    { WAY_OIDC, "user_claim", KIND_TEXT, false, false, "their name here (preferred_username)" },
-    { WAY_OIDC, "groups_claim", KIND_TEXT, false, false, "their groups (groups)" },
-    { WAY_OIDC, "title", KIND_TEXT, false, true, "what the button says" },
+    { WAY_LDAP, "group_attr", KIND_TEXT, 0, "a group's name (cn)" },
+    { WAY_LDAP, "nested", KIND_TEXT, 0, "groups in groups: no, yes, or ad (no)" },
+    { WAY_LDAP, "title", KIND_TEXT, OURS, "what people read" },
+    { WAY_OIDC, "issuer", KIND_TEXT, NEEDED | FINDS, "the provider, exactly as it calls itself" },
+    { WAY_OIDC, "client_id", KIND_TEXT, NEEDED, "what it calls us" },
+    { WAY_OIDC, "client_secret", KIND_SECRET, 0, "our secret there" },
+    { WAY_OIDC, "ca_file", KIND_TEXT, FINDS, "who signed its certificate" },
+    { WAY_OIDC, "proxy", KIND_TEXT, FINDS, "how to reach it" },
+    { WAY_OIDC, "scopes", KIND_TEXT, 0, "what we ask for (openid profile email)" },
+    { WAY_OIDC, "user_claim", KIND_TEXT, 0, "their name here (preferred_username)" },
+    { WAY_OIDC, "groups_claim", KIND_TEXT, 0, "their groups (groups)" },
+    { WAY_OIDC, "title", KIND_TEXT, OURS, "what the button says" },
 };
 
 static const struct {
@@ -146,7 +149,8 @@ static int read_row(struct ways *w, size_t i, const struct json *o, struct err *
     uint64_t n = 0;
     snprintf(key, sizeof key, "%s%s", r->key, r->kind == KIND_SECRET ? "_file" : "");
     if (!json_find(o, key))
-        return r->needed ? err_set(e, ERR_INVALID, "'%s' is missing: %s", key, r->help) : 0;
+        return (r->flags & NEEDED) ? err_set(e, ERR_INVALID, "'%s' is missing: %s", key, r->help)
+                                   : 0;
     switch (r->kind) {
     case KIND_FLAG: w->text[i] = xstrdup(""); return json_get_bool(o, key, &w->flag[i], e);
     case KIND_NUMBER:
@@ -282,10 +286,12 @@ const struct group_role *ways_groups(const struct ways *w, size_t *out_n)
 
 void ways_ask(const struct ways *w, enum way way, const char *verb, struct json_out *out)
 {
+    bool finds = strcmp(verb, "oidc_discover") == 0; /* the provider alone */
     json_begin(out, NULL, '{');
     json_put_str(out, "do", str_of(verb));
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        if (rows[i].way != way || rows[i].ours || !w->text[i])
+        if (rows[i].way != way || (rows[i].flags & OURS) || !w->text[i] ||
+            (finds && !(rows[i].flags & FINDS)))
             continue;
         if (rows[i].kind == KIND_FLAG)
             json_put_bool(out, rows[i].key, w->flag[i]);
@@ -307,5 +313,5 @@ void ways_print_reference(struct buf *out)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         buf_printf(out, "| `%s.%s%s` | %s%s |\n", way_name(rows[i].way), rows[i].key,
                    rows[i].kind == KIND_SECRET ? "_file" : "", rows[i].help,
-                   rows[i].needed ? "; needed" : "");
+                   (rows[i].flags & NEEDED) ? "; needed" : "");
 }

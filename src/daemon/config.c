@@ -39,6 +39,12 @@ static const struct key {
     { "tls_key", KEY_TEXT, AT(tls_key), "", "FILE", "its private key (PEM)", 0 },
     { "libexec", KEY_TEXT, AT(libexec), "", "DIR",
       "where nightshift-keeper and nightshift-init are (beside this program, or as installed)", 0 },
+    { "external_url", KEY_TEXT, AT(external_url), "", "URL",
+      "how people reach the server, e.g. through a proxy: https://gpu.example.org", 0 },
+    { "session", KEY_DURATION, AT(session_ms), "12h", "TIME",
+      "a browser stays signed in so long at most", 0 },
+    { "notice", KEY_TEXT, AT(notice), "", "TEXT",
+      "what people accept when they first sign in, e.g. \"alpha: keep your own backup\"", 0 },
     { "log_level", KEY_CHOICE, AT(log_level), "info", "debug|info|warn|error", "what is logged",
       0 },
     { "log_format", KEY_CHOICE, AT(log_format), "text", "text|json", "how it is logged", 0 },
@@ -89,8 +95,8 @@ static const struct key {
 #undef AT
 };
 
-static const char *const sections[] = { "tenants", "profiles", "admins",
-                                        "policy",  "pools",    "default_tenant" };
+static const char *const sections[] = { "tenants", "profiles",       "admins", "policy",
+                                        "pools",   "default_tenant", "signin" };
 
 struct given {
     const char *text[ARRAY_LEN(keys)];

@@ -233,7 +233,7 @@ def _(c, h):
 def _(_c, h):
     is_problem(h.ask("POST", "/v1/jobs"), 400, "command", "no body")
     is_problem(h.ask("POST", "/v1/jobs/1/signal"), 400, "signal", "no body")
-    is_problem(h.ask("POST", "/v1/session"), 400, "token", "no body")
+    is_problem(h.ask("POST", "/v1/session"), 400, "user", "no body")
 
 
 @case("the other bodies are refused by field as well")
@@ -310,6 +310,8 @@ def _(c, h):
 def _(c, h):
     before = things(c)
     for method, call, operation in operations(c):
+        if call == "/v1/signin/sso/back":  # what a provider adds is its own business
+            continue
         is_problem(h.ask(method, f"{call}?colour=1"), 400, "colour", f"{method} {call}")
         for p in operation["parameters"]:
             if p["in"] == "query":
