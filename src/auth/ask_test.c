@@ -1,9 +1,13 @@
 #include "auth/ask.h"
 
 #include <stdio.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "sys/clock.h"
+#include "sys/file.h"
+#include "sys/process.h"
 #include "tests/lib/test.h"
 
 #define CALLS_MAX 80
@@ -228,6 +232,90 @@ static void what_is_cancelled_is_not_told(void)
     CHECK(r.told[0].n == 1 && r.told[1].n == 0 && r.told[2].n == 1);
 }
 
+/* As a service manager does it: each connection is the input and output of a program. */
+struct door {
+    struct room *room;
+    const char *const *argv;
+    int fd;
+    struct process *child;
+};
+
+static void on_exit_ignore(void *ctx, const struct process_exit *how)
+{
+    struct door *d = ctx;
+    (void)how;
+    d->child = process_free(d->child);
+}
+
+static void on_knock(void *ctx, unsigned events)
+{
+    struct door *d = ctx;
+    struct err e;
+    (void)events;
+    AUTO(file_close_p) int fd = accept4(d->fd, NULL, NULL, SOCK_CLOEXEC);
+    CHECK(fd >= 0);
+    struct process_spec spec = { .argv = d->argv, .fd = { fd, fd, PROCESS_NO_FD } };
+    d->child = process_spawn(d->room->loop, &spec, on_exit_ignore, d, &e);
+    CHECK(d->child);
+}
+
+static void ask_at_door(const char *const *argv, const char *request, struct told *out)
+{
+    AUTO(room_clear) struct room r = { 0 };
+    struct sockaddr_un at = { .sun_family = AF_UNIX };
+    struct err e;
+    struct door d = { .room = &r, .argv = argv, .fd = socket(AF_UNIX, SOCK_STREAM, 0) };
+    char folder[] = "/tmp/ask_testXXXXXX";
+    CHECK(d.fd >= 0 && mkdtemp(folder));
+    snprintf(at.sun_path, sizeof at.sun_path, "%s/sock", folder);
+    CHECK(bind(d.fd, (const struct sockaddr *)&at, sizeof at) == 0 && listen(d.fd, 8) == 0);
+    r.loop = loop_new();
+    r.ask = ask_new_socket(r.loop, NULL, at.sun_path);
+    r.bound = loop_timer(r.loop, on_bound, &r);
+    struct loop_watch *watch = loop_fd(r.loop, d.fd, on_knock, &d, &e);
+    CHECK(watch && loop_fd_set(watch, LOOP_READ, &e) == 0);
+    struct wish w = { &r, &r.told[0] };
+    CHECK(ask_start(r.ask, str_of(request), on_told, &w, &e));
+    wait_for(&r, 1);
+    *out = r.told[0];
+    process_free(d.child);
+    loop_unwatch(watch);
+    close(d.fd);
+    CHECK(unlink(at.sun_path) == 0 && rmdir(folder) == 0);
+}
+
+static void behind_a_socket_it_answers_as_well(void)
+{
+    const char *build = getenv("NIGHTSHIFT_BUILD");
+    char path[4096];
+    struct told t;
+    if (!build)
+        SKIP("NIGHTSHIFT_BUILD is not set");
+    snprintf(path, sizeof path, "%s/nightshift-signin", build);
+    const char *const argv[] = { path, "--machine", NULL };
+    ask_at_door(argv, "{\"do\":\"pam_look\",\"user\":\"no-such-user\"}", &t);
+    CHECK(t.code == ERR_DENIED && t.has_answer);
+    CHECK_STR(t.reason, "unknown_user");
+    ask_at_door(argv, "{\"do\":\"hash\",\"password\":\"x\"}", &t);
+    CHECK(t.code == ERR_INVALID && strstr(t.words, "no verb"));
+    const char *const dies[] = { "sh", "-c", "printf '{\"ok\":tr'; kill -KILL $$", NULL };
+    ask_at_door(dies, "{}", &t);
+    CHECK(t.code == ERR_UNAVAILABLE && !t.has_answer);
+}
+
+static void a_socket_that_is_not_there_is_named(void)
+{
+    AUTO(room_clear) struct room r = { 0 };
+    struct err e;
+    r.loop = loop_new();
+    r.ask = ask_new_socket(r.loop, NULL, "/nonexistent/signin.sock");
+    r.bound = loop_timer(r.loop, on_bound, &r);
+    struct wish w = { &r, &r.told[0] };
+    CHECK(ask_start(r.ask, STR("{}"), on_told, &w, &e));
+    wait_for(&r, 1);
+    CHECK(r.told[0].code == ERR_UNAVAILABLE && strstr(r.told[0].words, "/nonexistent/signin.sock"));
+}
+
 static void all_are_cancelled_with_it(void)
 {
     AUTO(room_clear) struct room r = { 0 };
@@ -253,6 +341,8 @@ static const struct test tests[] = {
       a_child_sees_nothing_of_ours },
     { "four run at once, 64 wait, more are refused", so_many_and_no_more_at_once },
     { "what is cancelled is not told", what_is_cancelled_is_not_told },
+    { "behind a socket it answers as well", behind_a_socket_it_answers_as_well },
+    { "a socket that is not there is named", a_socket_that_is_not_there_is_named },
     { "all are cancelled with the one who asks", all_are_cancelled_with_it },
 };
 TEST_MAIN(tests)

@@ -124,7 +124,7 @@ static void no_signature_and_a_shared_secret_are_refused(void)
     CHECK_STR(verdict_of(compose(&a, "{\"kid\":\"k1\"}", CLAIMS, ""), i.keys, &want), "bad_token");
     CHECK_STR(
         verdict_of(compose(&a, "{\"alg\":\"ES256\",\"kid\":\"k1\"}", CLAIMS, ""), i.keys, &want),
-        "bad_signature");
+        "bad_token");
 }
 
 static void the_public_key_is_no_shared_secret(void)
