@@ -4,7 +4,9 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sodium.h>
+#include <stdio.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "sys/file.h"
@@ -20,7 +22,8 @@ struct ask_call {
     void *ctx;
     char *request; /* what is still to be written; NULL: all is */
     size_t n, written;
-    struct process *child; /* NULL: waits */
+    bool running;
+    struct process *child; /* NULL: waits, or is behind the socket */
     int fd;
     struct loop_watch *watch, *late;
     struct buf answer;
@@ -35,6 +38,7 @@ struct ask {
     struct loop *loop;
     struct log *log;
     const char *const *argv;
+    const char *socket; /* or NULL */
     struct list running, waiting;
     struct loop_watch *soon; /* what waits is started from the loop, not from inside a callback */
     uint64_t patience_ms;
@@ -71,7 +75,7 @@ static void forget_request(struct ask_call *c)
 static void detach(struct ask_call *c)
 {
     struct ask *a = c->ask;
-    list_drop(c->child ? &a->running : &a->waiting, c);
+    list_drop(c->running ? &a->running : &a->waiting, c);
     c->watch = loop_unwatch(c->watch);
     c->late = loop_unwatch(c->late);
     if (c->child)
@@ -162,6 +166,12 @@ static void take_answer(struct ask_call *c)
         c->watch = loop_unwatch(c->watch);
 }
 
+/* Behind a socket nobody tells how the program ended; whether the answer is whole shows by itself. */
+static bool is_complete(const struct ask_call *c)
+{
+    return !c->child && !c->watch;
+}
+
 /* ---- the question ---- */
 
 static unsigned send_more(struct ask_call *c)
@@ -189,6 +199,10 @@ static void on_ready(void *ctx, unsigned events)
         tell_failure(c, "nightshift-signin writes without end", NULL);
         return;
     }
+    if (is_complete(c)) {
+        read_answer(c, &(struct process_exit){ 0 });
+        return;
+    }
     bool more = (events & LOOP_WRITE) && c->request && c->watch;
     if (more && loop_fd_set(c->watch, send_more(c), &e) < 0)
         tell_failure(c, e.msg, NULL);
@@ -206,32 +220,50 @@ static void on_exit_of_child(void *ctx, const struct process_exit *how)
     read_answer(c, how);
 }
 
-/* One socket is its standard input and output: what is shut down on this side is its end of file. */
-static int start_child(struct ask_call *c, struct err *e)
+static int spawn(struct ask_call *c, struct err *e)
 {
     static const char *const env[] = { "PATH=/usr/sbin:/usr/bin:/sbin:/bin", NULL };
-    struct ask *a = c->ask;
     int ends[2];
+    /* One socket is its standard input and output: our shutdown is its end of file. */
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
         return err_set(e, ERR_UNAVAILABLE, "cannot make a socket: %s", strerror(errno));
     c->fd = ends[0];
     AUTO(file_close_p) int child_end = ends[1];
-    struct process_spec spec = { .argv = a->argv,
+    struct process_spec spec = { .argv = c->ask->argv,
                                  .env = env,
                                  .fd = { child_end, child_end, PROCESS_NO_FD },
                                  .new_group = true };
+    c->child = process_spawn(c->ask->loop, &spec, on_exit_of_child, c, e);
+    return c->child ? 0 : -1;
+}
+
+static int connect_to(struct ask_call *c, struct err *e)
+{
+    struct sockaddr_un at = { .sun_family = AF_UNIX };
+    int n = snprintf(at.sun_path, sizeof at.sun_path, "%s", c->ask->socket);
+    if (n < 0 || (size_t)n >= sizeof at.sun_path)
+        return err_set(e, ERR_INVALID, "the path %s is too long for a socket", c->ask->socket);
+    c->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (c->fd < 0 || connect(c->fd, (const struct sockaddr *)&at, sizeof at) < 0)
+        return err_set(e, ERR_UNAVAILABLE, "nobody answers at %s: %s", c->ask->socket,
+                       strerror(errno));
+    return 0;
+}
+
+static int start(struct ask_call *c, struct err *e)
+{
+    struct ask *a = c->ask;
+    if ((a->socket ? connect_to(c, e) : spawn(c, e)) < 0)
+        return -1;
     int flags = fcntl(c->fd, F_GETFL);
     if (flags < 0 || fcntl(c->fd, F_SETFL, flags | O_NONBLOCK) < 0)
         return err_set(e, ERR_UNAVAILABLE, "cannot use a socket: %s", strerror(errno));
     c->watch = loop_fd(a->loop, c->fd, on_ready, c, e);
     if (!c->watch)
         return -1;
-    struct process *child = process_spawn(a->loop, &spec, on_exit_of_child, c, e);
-    if (!child)
-        return -1;
     list_drop(&a->waiting, c);
     list_add(&a->running, c);
-    c->child = child;
+    c->running = true;
     c->late = loop_timer(a->loop, on_late, c);
     loop_timer_set(c->late, a->patience_ms, 0);
     return loop_fd_set(c->watch, send_more(c), e);
@@ -243,7 +275,7 @@ static void start_waiting(void *ctx)
     struct err e;
     while (a->waiting.first && a->running.n < ASK_AT_ONCE) {
         struct ask_call *c = a->waiting.first;
-        if (start_child(c, &e) < 0)
+        if (start(c, &e) < 0)
             tell_failure(c, e.msg, NULL);
     }
 }
@@ -255,6 +287,13 @@ struct ask *ask_new(struct loop *l, struct log *log, const char *const *argv)
     struct ask *a = xcalloc(1, sizeof *a);
     *a = (struct ask){ .loop = l, .log = log, .argv = argv, .patience_ms = ASK_MS };
     a->soon = loop_timer(l, start_waiting, a);
+    return a;
+}
+
+struct ask *ask_new_socket(struct loop *l, struct log *log, const char *path)
+{
+    struct ask *a = ask_new(l, log, NULL);
+    a->socket = path;
     return a;
 }
 

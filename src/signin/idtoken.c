@@ -7,19 +7,42 @@
 #define HEADER_MAX 4096
 #define KEYS_MAX 64
 #define RSA_BITS_MIN 2048
+#define KEY_TEXT_MAX 2048 /* an RSA modulus of 12288 bits */
 
 static const struct algorithm {
     const char *name, *kty, *crv; /* crv NULL: has none */
+    const char *members[2];       /* the numbers of its public key */
 } algorithms[] = {
-    { "RS256", "RSA", NULL },
-    { "PS256", "RSA", NULL },
-    { "ES256", "EC", "P-256" },
+    { "RS256", "RSA", NULL, { "n", "e" } },
+    { "PS256", "RSA", NULL, { "n", "e" } },
+    { "ES256", "EC", "P-256", { "x", "y" } },
 };
 
 struct head {
     const struct algorithm *algorithm;
     struct str kid; /* p NULL: it names no key */
 };
+
+/* libcjose asserts that what it decodes is base64url, so nothing else may reach it. */
+static bool is_base64url(struct str s)
+{
+    for (size_t i = 0; i < s.n; i++) {
+        char c = s.p[i];
+        bool fits = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                    c == '-' || c == '_';
+        if (!fits)
+            return false;
+    }
+    return s.n > 0 && s.n % 4 != 1;
+}
+
+/* Three parts, none empty. */
+static bool is_compact(struct str token)
+{
+    struct str head, rest, body, signature;
+    return str_cut(token, '.', &head, &rest) && str_cut(rest, '.', &body, &signature) &&
+           is_base64url(head) && is_base64url(body) && is_base64url(signature);
+}
 
 /* ---- the header, before anything of it is believed ---- */
 
@@ -125,13 +148,31 @@ static void release_token(cjose_jws_t **token)
         cjose_jws_release(*token);
 }
 
-static cjose_jwk_t *import_key(const struct json *key, struct refusal *r)
+/* A key of its own making: only what the algorithm needs, and only what is well-formed. */
+static bool write_key(const struct json *key, const struct algorithm *a, struct buf *out)
 {
-    AUTO(buf_free) struct buf text = BUF(64u << 10);
+    struct json_out w = { .b = out };
+    struct err ignored;
+    json_begin(&w, NULL, '{');
+    json_put_str(&w, "kty", str_of(a->kty));
+    if (a->crv)
+        json_put_str(&w, "crv", str_of(a->crv));
+    for (size_t i = 0; i < ARRAY_LEN(a->members); i++) {
+        struct str number = { 0 };
+        if (json_need_str(key, a->members[i], KEY_TEXT_MAX, &number, &ignored) < 0 ||
+            !is_base64url(number))
+            return false;
+        json_put_str(&w, a->members[i], number);
+    }
+    json_end(&w, '}');
+    return !out->full;
+}
+
+static cjose_jwk_t *import_key(const struct json *key, const struct algorithm *a, struct refusal *r)
+{
+    AUTO(buf_free) struct buf text = BUF(4 * KEY_TEXT_MAX);
     AUTO(release_key) cjose_jwk_t *made = NULL;
-    struct json_out w = { .b = &text };
-    json_put(&w, NULL, key);
-    if (!text.full)
+    if (write_key(key, a, &text))
         made = cjose_jwk_import(text.p, text.n, NULL);
     if (!made) {
         refuse(r, REASON_UNKNOWN_KEY, "the provider's key cannot be read");
@@ -154,7 +195,8 @@ static struct json_doc *open_signed(struct str token, const struct head *h, cons
     struct err ignored;
     uint8_t *text = NULL;
     size_t n = 0;
-    AUTO(release_token) cjose_jws_t *jws = cjose_jws_import(token.p, token.n, NULL);
+    AUTO(release_token)
+    cjose_jws_t *jws = is_compact(token) ? cjose_jws_import(token.p, token.n, NULL) : NULL;
     const char *alg =
         jws ? cjose_header_get(cjose_jws_get_protected(jws), CJOSE_HDR_ALG, NULL) : NULL;
     /* Two readers of one header must have read the same. */
@@ -257,7 +299,7 @@ int idtoken_check(struct str token, struct str keys, const struct idtoken_want *
     if (!json_is_array(list))
         return refuse(r, REASON_PROVIDER, "the provider's list of keys cannot be read");
     const struct json *chosen = find_key(list, &head, r);
-    AUTO(release_key) cjose_jwk_t *key = chosen ? import_key(chosen, r) : NULL;
+    AUTO(release_key) cjose_jwk_t *key = chosen ? import_key(chosen, head.algorithm, r) : NULL;
     if (!key)
         return -1;
     AUTO(json_free_p) struct json_doc *claims = open_signed(token, &head, key, r);

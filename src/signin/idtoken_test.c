@@ -124,7 +124,7 @@ static void no_signature_and_a_shared_secret_are_refused(void)
     CHECK_STR(verdict_of(compose(&a, "{\"kid\":\"k1\"}", CLAIMS, ""), i.keys, &want), "bad_token");
     CHECK_STR(
         verdict_of(compose(&a, "{\"alg\":\"ES256\",\"kid\":\"k1\"}", CLAIMS, ""), i.keys, &want),
-        "bad_signature");
+        "bad_token");
 }
 
 static void the_public_key_is_no_shared_secret(void)
@@ -212,6 +212,9 @@ static void a_key_for_something_else_does_not_sign(void)
         "unknown_key");
     CHECK_STR(verdict_of(token, arena_printf(&a, "{\"keys\":[{\"use\":\"sig\",%s]}", rest), &want),
               "ok");
+    AUTO(issuer_clear)
+    struct issuer other = issuer_of(cjose_jwk_create_EC_random(CJOSE_JWK_EC_P_384, NULL), "k1");
+    CHECK_STR(verdict_of(token, other.keys, &want), "unknown_key");
 }
 
 static void small_rsa_keys_are_refused(void)

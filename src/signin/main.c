@@ -21,10 +21,11 @@ static const char *const kind_names[] = {
 static int print_help(void)
 {
     AUTO(buf_free) struct buf b = BUF(1u << 16);
-    buf_addz(&b,
-             "nightshift-signin " NS_VERSION ": is somebody who they say? (for nightshiftd)\n\n"
-             "usage: nightshift-signin <request.json\n\n"
-             "Reads one JSON object, {\"do\": VERB, ...}, and writes one.  * has to be there.\n");
+    buf_addz(
+        &b, "nightshift-signin " NS_VERSION ": is somebody who they say? (for nightshiftd)\n\n"
+            "usage: nightshift-signin [--machine] <request.json\n\n"
+            "Reads one JSON object, {\"do\": VERB, ...}, and writes one.  * has to be there.\n"
+            "With --machine only what is about this machine's accounts, for a socket of root's.\n");
     const struct verb *v;
     for (size_t i = 0; (v = verb_at(i)); i++) {
         buf_printf(&b, "\n%s: %s\n", v->name, v->help);
@@ -33,6 +34,48 @@ static int print_help(void)
                        v->fields[k].name, kind_names[v->fields[k].kind], v->fields[k].max);
     }
     return fputs(b.p, stdout) < 0;
+}
+
+/* For the documentation. */
+static int print_reasons(void)
+{
+    puts("| reason | code | what can be done |\n|---|---|---|");
+    for (enum reason why = 0; why < REASON_COUNT; why++)
+        printf("| `%s` | %s | %s |\n", reason_name(why), reason_kind(why), reason_hint(why));
+    return 0;
+}
+
+static int print_verbs(void)
+{
+    const struct verb *v;
+    puts("| verb | answers | fields (**needed**) |\n|---|---|---|");
+    for (size_t i = 0; (v = verb_at(i)); i++) {
+        printf("| `%s` | %s | ", v->name, v->help);
+        for (size_t k = 0; k < v->n; k++) {
+            const char *mark = v->fields[k].needed ? "**" : "";
+            printf("%s%s%s%s", k ? ", " : "", mark, v->fields[k].name, mark);
+        }
+        puts(" |");
+    }
+    return 0;
+}
+
+static const struct {
+    const char *name;
+    int (*print)(void);
+} pages[] = {
+    { "--help", print_help },
+    { "--verbs", print_verbs },
+    { "--reasons", print_reasons },
+};
+
+static int print_page(const char *name)
+{
+    for (size_t i = 0; i < ARRAY_LEN(pages); i++)
+        if (str_is(str_of(name), pages[i].name))
+            return pages[i].print();
+    fprintf(stderr, "nightshift-signin: unknown option '%s'; see --help\n", name);
+    return 2;
 }
 
 /* Nothing of the caller's surroundings steers a library here: no proxies, no other certificates. */
@@ -81,7 +124,7 @@ static int write_all(struct str s)
     return 0;
 }
 
-static int answer(void)
+static int answer(bool only_machine)
 {
     AUTO(buf_free) struct buf out = BUF(ANSWER_MAX + 4096);
     char *request = sodium_malloc(REQUEST_MAX + 1);
@@ -92,7 +135,7 @@ static int answer(void)
         buf_addz(&out, "{\"ok\":false,\"code\":\"invalid\",\"reason\":\"bad_request\",\"message\":"
                        "\"the request is larger than 64 KiB\"}\n");
     else if (n >= 0)
-        verb_answer((struct str){ request, (size_t)n }, &out);
+        verb_answer((struct str){ request, (size_t)n }, only_machine, &out);
     sodium_free(request); /* wipes it */
     int rc = out.n ? write_all(buf_str(&out)) : 1;
     if (out.p)
@@ -105,9 +148,10 @@ int main(int argc, char **argv)
     shut_in();
     if (argc > 1 && str_is(str_of(argv[1]), "--version"))
         return puts("nightshift-signin " NS_VERSION) < 0;
-    if (argc > 1)
-        return print_help() || !str_is(str_of(argv[1]), "--help");
+    bool only_machine = argc == 2 && str_is(str_of(argv[1]), "--machine");
+    if (argc > 1 && !only_machine)
+        return print_page(argv[1]);
     if (sodium_init() < 0)
         return 1;
-    return answer();
+    return answer(only_machine);
 }

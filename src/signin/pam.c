@@ -188,6 +188,7 @@ const struct verb verb_pam = {
     .fields = pam_fields,
     .n = ARRAY_LEN(pam_fields),
     .size = sizeof(struct asked),
+    .of_machine = true,
     .run = run_pam,
 };
 const struct verb verb_pam_look = {
@@ -196,5 +197,6 @@ const struct verb verb_pam_look = {
     .fields = look_fields,
     .n = ARRAY_LEN(look_fields),
     .size = sizeof(struct asked),
+    .of_machine = true,
     .run = run_look,
 };

@@ -30,11 +30,21 @@ const char *reason_name(enum reason why)
     return reasons[why].name;
 }
 
+const char *reason_kind(enum reason why)
+{
+    return err_info(reasons[why].kind)->slug;
+}
+
+const char *reason_hint(enum reason why)
+{
+    return reasons[why].hint;
+}
+
 void refusal_write(const struct refusal *r, struct json_out *w)
 {
     json_put_bool(w, "ok", false);
-    json_put_str(w, "code", str_of(err_info(reasons[r->why].kind)->slug));
-    json_put_str(w, "reason", str_of(reasons[r->why].name));
+    json_put_str(w, "code", str_of(reason_kind(r->why)));
+    json_put_str(w, "reason", str_of(reason_name(r->why)));
     json_put_str(w, "message", str_of(r->e.msg));
     if (r->e.hint[0])
         json_put_str(w, "hint", str_of(r->e.hint));

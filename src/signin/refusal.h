@@ -83,6 +83,8 @@ struct refusal {
 int refuse(struct refusal *r, enum reason why, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
 const char *reason_name(enum reason why);
+const char *reason_kind(enum reason why);                        /* denied, invalid, unavailable */
+const char *reason_hint(enum reason why);                        /* may be empty */
 void refusal_write(const struct refusal *r, struct json_out *w); /* members of an open object */
 
 #endif

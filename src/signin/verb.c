@@ -24,7 +24,8 @@ const struct verb *verb_at(size_t i)
     return i < ARRAY_LEN(verbs) ? verbs[i] : NULL;
 }
 
-static const struct verb *find_verb(const struct json *request, struct refusal *r)
+static const struct verb *find_verb(const struct json *request, bool only_machine,
+                                    struct refusal *r)
 {
     struct str name = { 0 };
     if (!json_is_object(request)) {
@@ -34,7 +35,7 @@ static const struct verb *find_verb(const struct json *request, struct refusal *
     if (json_need_str(request, "do", 64, &name, &r->e) < 0)
         return NULL;
     for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
-        if (str_is(name, verbs[i]->name))
+        if (str_is(name, verbs[i]->name) && (verbs[i]->of_machine || !only_machine))
             return verbs[i];
     refuse(r, REASON_BAD_REQUEST, "field 'do': there is no verb '%.*s'", STR_ARG(name));
     return NULL;
@@ -115,7 +116,7 @@ static void wipe_secrets(const struct json *request, const struct verb *v)
     }
 }
 
-static int run(struct str request, struct json_out *out, struct refusal *r)
+static int run(struct str request, bool only_machine, struct json_out *out, struct refusal *r)
 {
     _Alignas(16) char asked[ASKED_MAX] = { 0 };
     if (sodium_init() < 0)
@@ -123,7 +124,7 @@ static int run(struct str request, struct json_out *out, struct refusal *r)
     AUTO(json_free_p) struct json_doc *doc = json_read(request, &r->e);
     if (!doc)
         return -1;
-    const struct verb *v = find_verb(json_root(doc), r);
+    const struct verb *v = find_verb(json_root(doc), only_machine, r);
     if (!v)
         return -1;
     if (v->size > sizeof asked || v->n > FIELDS_MAX)
@@ -135,14 +136,14 @@ static int run(struct str request, struct json_out *out, struct refusal *r)
     return rc;
 }
 
-void verb_answer(struct str request, struct buf *out)
+void verb_answer(struct str request, bool only_machine, struct buf *out)
 {
     AUTO(buf_free) struct buf members = BUF(ANSWER_MAX);
     struct json_out good = { .b = &members }, w = { .b = out };
     struct refusal r = { 0 };
     json_begin(&good, NULL, '{');
     json_put_bool(&good, "ok", true);
-    int rc = run(request, &good, &r);
+    int rc = run(request, only_machine, &good, &r);
     json_end(&good, '}');
     if (rc == 0 && members.full)
         rc = refuse(&r, REASON_TOO_MANY, "the answer is larger than %u bytes", ANSWER_MAX);

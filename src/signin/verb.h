@@ -35,7 +35,8 @@ typedef int verb_fn(const void *asked, struct json_out *out, struct refusal *r);
 struct verb {
     const char *name, *help;
     const struct field *fields;
-    size_t n, size; /* how many fields; bytes of the verb's struct */
+    size_t n, size;  /* how many fields; bytes of the verb's struct */
+    bool of_machine; /* about its own accounts: may need root */
     verb_fn *run;
 };
 
@@ -45,8 +46,9 @@ extern const struct verb verb_hash, verb_password, verb_pam, verb_pam_look, verb
 
 const struct verb *verb_at(size_t i); /* NULL past the last */
 
-/* Always writes one JSON object and a line feed.  What was secret in the request is wiped from the
+/* With only_machine the verbs that need no root are unknown: root's libraries meet no network.
+ * Always writes one JSON object and a line feed.  What was secret in the request is wiped from the
  * document that was made of it; the text itself is the caller's to wipe. */
-void verb_answer(struct str request, struct buf *out);
+void verb_answer(struct str request, bool only_machine, struct buf *out);
 
 #endif

@@ -9,7 +9,7 @@ static struct json_doc *ask(const char *request)
 {
     AUTO(buf_free) struct buf out = BUF(ANSWER_MAX + 4096);
     struct err e;
-    verb_answer(str_of(request), &out);
+    verb_answer(str_of(request), false, &out);
     CHECK(out.n && out.p[out.n - 1] == '\n' && !memchr(out.p, '\n', out.n - 1));
     struct json_doc *d = json_read(buf_str(&out), &e);
     CHECK(d && json_is_object(json_root(d)));
@@ -77,7 +77,7 @@ static void long_texts_are_refused_and_not_quoted(void)
         buf_addc(&request, 'x');
     buf_addz(&request, "\"}");
     AUTO(buf_free) struct buf out = BUF(8192);
-    verb_answer(buf_str(&request), &out);
+    verb_answer(buf_str(&request), false, &out);
     CHECK(strstr(out.p, "at most 1024") && !strstr(out.p, "hunter2"));
 }
 
@@ -121,6 +121,20 @@ static void a_cheap_hash_is_to_be_made_anew(void)
     bool rehash = false;
     struct err e;
     CHECK(is_ok(d) && json_get_bool(json_root(d), "rehash", &rehash, &e) == 0 && rehash);
+}
+
+static void as_root_it_knows_the_machines_accounts_only(void)
+{
+    const struct verb *v;
+    for (size_t i = 0; (v = verb_at(i)); i++) {
+        AUTO(buf_free) struct buf out = BUF(8192);
+        char request[100];
+        snprintf(request, sizeof request, "{\"do\":\"%s\"}", v->name);
+        verb_answer(str_of(request), true, &out);
+        bool is_pam = strncmp(v->name, "pam", 3) == 0;
+        CHECK((strstr(out.p, "there is no verb") == NULL) == is_pam);
+        CHECK((strstr(out.p, "is missing") != NULL) == is_pam);
+    }
 }
 
 static void every_reason_has_words_that_fit(void)
@@ -175,6 +189,7 @@ static const struct test tests[] = {
     { "a password is known by its hash", a_password_is_known_by_its_hash },
     { "nobody's password is as wrong as a wrong one", nobodys_password_is_as_wrong_as_a_wrong_one },
     { "a hash that was cheaper is to be made anew", a_cheap_hash_is_to_be_made_anew },
+    { "as root it knows the machine's accounts only", as_root_it_knows_the_machines_accounts_only },
     { "every reason has words that fit", every_reason_has_words_that_fit },
     { "every verb explains itself", every_verb_explains_itself },
     { "what would go readable over the network is refused",

