@@ -18,6 +18,8 @@ uint32_t kind_of(struct cluster *c, const struct event_node *n, uint32_t model, 
 void change_kind(struct cluster *c, uint32_t node, uint32_t pool, uint16_t reserved,
                  int64_t free_ms);
 
+void zones_of_kind(const struct cluster *c, struct kind *k); /* that its machines are in */
+
 /* The number of its pool, which it enters; NONE: it has none. */
 uint32_t pool_of(struct cluster *c, struct str name, uint32_t node);
 

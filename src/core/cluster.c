@@ -37,6 +37,7 @@ void cluster_free(struct cluster *c)
     names_free(&c->switches);
     names_free(&c->node_names);
     names_free(&c->pool_names);
+    names_free(&c->zones);
 }
 
 /* ---- nodes ---- */
@@ -246,6 +247,17 @@ void cluster_note_job(struct cluster *c, uint32_t job, const struct slot *s, uin
             at++;
         nd->job[at] = nd->job[--nd->jobs];
     }
+}
+
+uint64_t cluster_intern_models(struct cluster *c, struct str list)
+{
+    uint64_t bits = 0;
+    while (list.n) {
+        struct str one;
+        str_cut(list, '|', &one, &list);
+        bits |= UINT64_C(1) << names_intern(&c->models, str_trim(one));
+    }
+    return bits;
 }
 
 int cluster_parse_models(const struct cluster *c, struct str list, uint64_t *out_bits,

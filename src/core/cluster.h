@@ -51,6 +51,9 @@ struct row {
     uint32_t strand_epoch; /* 0: a cell has come since */
 };
 
+/* Sets of pools that tenants may use; see cluster_zone. */
+#define ZONES_MAX 4096u
+
 struct kind {
     uint32_t model, gpu_mem_mib, cpu_milli, mem_mib;
     uint32_t pool;     /* NONE: of no pool */
@@ -63,6 +66,7 @@ struct kind {
     uint64_t whole, gpu_free; /* wholly free GPUs, and free parts, on those offered */
     uint32_t rows_used;       /* bit set of the rows that have cells */
     struct row row[ROWS];
+    uint64_t zones[ZONES_MAX / 64 + 1]; /* bit set of the zones that its machines are in */
 };
 
 struct cell {
@@ -126,7 +130,8 @@ struct cluster {
     uint64_t cells_born;
     struct map cell_by_hash;
     struct names models, switches, node_names, pool_names;
-    struct pool *pool; /* by number in `pool_names` */
+    struct names zones; /* as text, "a|b"; number 0 here is zone 1 */
+    struct pool *pool;  /* by number in `pool_names` */
     uint32_t pool_cap;
     uint32_t windows;              /* pools that have a calendar */
     uint32_t reservations;         /* that have not ended */
@@ -149,6 +154,9 @@ void cluster_set_state(struct cluster *c, uint32_t node, enum node_state state);
 /* A pool, made when it is not there; pools are made open. */
 uint32_t cluster_pool(struct cluster *c, struct str name);
 void cluster_move(struct cluster *c, uint32_t node, uint32_t pool); /* NONE: out of its pool */
+/* The zone of these pools, "a|b" ("-": machines in no pool), as far as they are within another (0:
+ * all machines).  Pools need not be there yet.  At most ZONES_MAX, which the caller has seen to. */
+uint16_t cluster_zone(struct cluster *c, struct str pools, uint16_t within);
 /* So much is left of the pool's window; nodes are offered from then on, or no longer. */
 void cluster_set_left(struct cluster *c, uint32_t pool, int64_t left_ms);
 void cluster_wake_pool(struct cluster *c,
@@ -169,6 +177,9 @@ void cluster_promise(struct cluster *c, const struct request *r, const struct sl
 void cluster_note_job(struct cluster *c, uint32_t job, const struct slot *s, uint32_t n,
                       bool holds);
 
+/* "A100|V100" -> bits; models that no node has yet are numbered, too. */
+uint64_t cluster_intern_models(struct cluster *c, struct str list);
+
 /* "A100|V100" -> bits.  Unknown models are an error that lists the known ones. */
 int cluster_parse_models(const struct cluster *c, struct str list, uint64_t *out_bits,
                          struct err *e) MUST_USE;
@@ -183,7 +194,13 @@ uint32_t cluster_most_share_milli(const struct cluster *c, const struct request 
 /* Could a replica run on an idle node of this kind?  Not if all of them have moved away. */
 bool kind_allows(const struct kind *k, const struct request *r);
 
-/* Could one start there now: is enough left of the window? */
+/* May the job's tenant use machines of this kind? */
+static inline bool kind_in_zone(const struct kind *k, const struct request *r)
+{
+    return r->zone == 0 || k->zones[r->zone / 64] >> (r->zone % 64) & 1;
+}
+
+/* Could one start there now: may its tenant, and is enough left of the window? */
 bool kind_takes(const struct kind *k, const struct request *r);
 
 static inline bool node_is_offered(const struct cluster *c, const struct node *n)

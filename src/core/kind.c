@@ -14,6 +14,7 @@ static uint32_t kind_like(struct cluster *c, const struct kind *want)
     }
     struct kind made = *want;
     made.left_ms = made.pool != NONE ? c->pool[made.pool].left_ms : INT64_MAX;
+    zones_of_kind(c, &made);
     vec_grow(c->kind, c->kinds, c->kind_cap);
     c->kind[c->kinds] = made;
     c->version++;

@@ -1,5 +1,6 @@
 /* Pools and reservations of machines: which nodes are in them, and how long they are there. */
 #include "core/cell.h"
+#include "core/rules.h"
 
 uint32_t cluster_pool(struct cluster *c, struct str name)
 {
@@ -100,4 +101,74 @@ void cluster_set_reserved(struct cluster *c, uint16_t reserved, int64_t free_ms)
             if (c->node[i].kind == k)
                 node_mark_freed(c, i);
     }
+}
+
+/* ---- zones: the pools that a tenant may use ---- */
+
+static bool list_has(struct str list, struct str name)
+{
+    while (list.n) {
+        struct str one;
+        str_cut(list, '|', &one, &list);
+        if (str_eq(str_trim(one), name))
+            return true;
+    }
+    return false;
+}
+
+static bool zone_has(const struct cluster *c, uint32_t zone, uint32_t pool)
+{
+    struct str name = pool == NONE ? STR("-") : str_of(names_get(&c->pool_names, pool));
+    return list_has(str_of(names_get(&c->zones, zone - 1)), name);
+}
+
+void zones_of_kind(const struct cluster *c, struct kind *k)
+{
+    for (uint32_t z = 1; z <= c->zones.n; z++)
+        if (zone_has(c, z, k->pool))
+            k->zones[z / 64] |= UINT64_C(1) << (z % 64);
+}
+
+static bool name_before(struct str a, struct str b)
+{
+    int order = memcmp(a.p, b.p, MIN(a.n, b.n));
+    return order ? order < 0 : a.n < b.n;
+}
+
+/* In the order of their names, each once: equal sets are equal texts. */
+static size_t sort_in(struct str *at, size_t n, struct str one)
+{
+    size_t to = n;
+    for (size_t i = 0; i < n; i++)
+        if (str_eq(at[i], one))
+            return n;
+    for (; to > 0 && name_before(one, at[to - 1]); to--)
+        at[to] = at[to - 1];
+    at[to] = one;
+    return n + 1;
+}
+
+uint16_t cluster_zone(struct cluster *c, struct str pools, uint16_t within)
+{
+    struct str at[TENANT_POOLS_MAX],
+        in = within ? str_of(names_get(&c->zones, within - 1u)) : pools;
+    char text[TENANT_TEXT_MAX + TENANT_POOLS_MAX + 1];
+    size_t n = 0, len = 0, known = c->zones.n;
+    while (pools.n && n < TENANT_POOLS_MAX) {
+        struct str one;
+        str_cut(pools, '|', &one, &pools);
+        if (list_has(in, str_trim(one)))
+            n = sort_in(at, n, str_trim(one));
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (i)
+            text[len++] = '|';
+        memcpy(text + len, at[i].p, at[i].n);
+        len += at[i].n;
+    }
+    uint32_t zone = names_intern(&c->zones, (struct str){ text, len }) + 1;
+    for (uint32_t k = 0; k < c->kinds && c->zones.n > known; k++)
+        if (zone_has(c, zone, c->kind[k].pool))
+            c->kind[k].zones[zone / 64] |= UINT64_C(1) << (zone % 64);
+    return (uint16_t)zone;
 }
