@@ -79,7 +79,7 @@ bool core_eta(const struct core *c, job_id job, int64_t now_ms,
 /* Every obstacle in its way now, each needed: were all of them gone, and those before it, the next
  * pass would start it; were one of them left, it would not.  See docs/guide/why-waiting.md.
  * A pass that is a review may also borrow or take room for it: then it has a promise. */
-#define EXPLAIN_LINES 20
+#define EXPLAIN_LINES 36
 #define EXPLAIN_AFTERS 4 /* lines about what it starts after, at most; the last counts the rest */
 #define EXPLAIN_LIMITS 6 /* likewise about limits */
 struct explanation {

@@ -82,22 +82,24 @@ static struct share share_then(const struct core *c, uint32_t share, struct gone
     return s;
 }
 
-/* Its time has ended, or its budget is spent. */
+/* Its time has ended, its budget is spent, or both. */
 static void say_closed(const struct core *c, uint32_t share, struct explanation *x)
 {
     const struct share *s = &c->shares.at[share];
     const double hour = 3600.0 * 1000 * GPU_MILLI;
     char at[32];
-    if (s->closed == WHY_EXPIRED)
+    if (s->closed && rules_are_over(s->rules, c->wall_ms)) {
         say(x, WHY_EXPIRED, "the time of tenant '%s' ended at %s: nothing of it starts any more",
             s->name, date_format(s->rules->until_ms, at));
-    if (s->closed == WHY_BUDGET)
+        x->line[x->n - 1].share.v = share;
+    }
+    if (s->closed && rules_are_spent(s->rules, c->now_ms, c->wall_ms)) {
         say(x, WHY_BUDGET,
             "tenant '%s' has used %.6g of its %.6g GPU-hours; its next period begins at %s",
             s->name, (double)rules_spent(s->rules, c->now_ms) / hour,
             (double)s->rules->budget.most / hour, date_format(s->rules->budget.until_ms, at));
-    if (s->closed)
         x->line[x->n - 1].share.v = share;
+    }
 }
 
 static void say_cap(const struct core *c, uint32_t share, uint32_t cap, const struct job *j,
@@ -319,10 +321,10 @@ static struct request wanted_now(const struct core *c, const struct job *j, unsi
 {
     struct request r = window_request(c, j), narrowed = r;
     uint32_t by;
-    if (lifts & LIFT_POOLS)
+    if (lifts & (LIFT_POOLS | LIFT_NEVER))
         r.zone = 0;
     narrowed.models = core_open_models(c, j->leaf, &r, (struct gone){ 0 }, &by);
-    bool narrow = c->shares.ruled && !(lifts & LIFT_MODELS) && narrowed.models &&
+    bool narrow = c->shares.ruled && !(lifts & (LIFT_MODELS | LIFT_NEVER)) && narrowed.models &&
                   narrowed.models != request_models(c, &r);
     r.models = narrow ? narrowed.models : r.models;
     return r;
@@ -339,8 +341,6 @@ static void say_room(struct core *c, const struct job *j, struct explanation *x)
         say_pools(c, j, x);
     if (lifts & LIFT_MODELS)
         say_caps(c, j, (struct gone){ 0 }, x);
-    if (lifts & LIFT_NEVER)
-        r->zone = 0;
     if (lifts & LIFT_NEVER && place_check_possible(&c->cluster, r, &never) < 0)
         say(x, WHY_TOO_LARGE, "it fits on no machine here any more: %s", never.msg);
     if (lifts & LIFT_DOWN)

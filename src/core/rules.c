@@ -301,13 +301,23 @@ int rules_audit(const struct core *c, struct err *e)
 
 /* ---- the clock ---- */
 
-static enum reason closed_by(const struct rules *r, int64_t now_ms, int64_t wall_ms)
+bool rules_are_over(const struct rules *r, int64_t wall_ms)
+{
+    return r->until_ms && wall_ms >= r->until_ms;
+}
+
+bool rules_are_spent(const struct rules *r, int64_t now_ms, int64_t wall_ms)
 {
     const struct budget *b = &r->budget;
-    if (r->until_ms && wall_ms >= r->until_ms)
-        return WHY_EXPIRED;
     bool in_period = b->most && wall_ms >= b->from_ms && wall_ms < b->until_ms;
-    return in_period && rules_spent(r, now_ms) >= b->most ? WHY_BUDGET : WHY_NEW;
+    return in_period && rules_spent(r, now_ms) >= b->most;
+}
+
+static enum reason closed_by(const struct rules *r, int64_t now_ms, int64_t wall_ms)
+{
+    if (rules_are_over(r, wall_ms))
+        return WHY_EXPIRED;
+    return rules_are_spent(r, now_ms, wall_ms) ? WHY_BUDGET : WHY_NEW;
 }
 
 /* How long they wait says nothing any more about waiting for room. */
@@ -352,7 +362,7 @@ int64_t rules_wake_ms(const struct core *c)
         const struct rules *r = c->shares.at[i].rules;
         if (!r)
             continue;
-        if (r->until_ms > c->wall_ms)
+        if (r->until_ms && r->until_ms > c->wall_ms)
             wake_ms = MIN(wake_ms, r->until_ms);
         if (!r->budget.most || r->budget.until_ms <= c->wall_ms)
             continue;

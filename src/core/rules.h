@@ -44,4 +44,8 @@ struct rules *rules_free(struct rules *r); /* NULL ok; returns NULL */
 int64_t rules_spent(const struct rules *r, int64_t now_ms);
 int64_t rules_late(const struct rules *r, int64_t now_ms); /* and after it */
 
+/* Is its time over; is its budget spent, in its period? */
+bool rules_are_over(const struct rules *r, int64_t wall_ms);
+bool rules_are_spent(const struct rules *r, int64_t now_ms, int64_t wall_ms);
+
 #endif
