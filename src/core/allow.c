@@ -129,14 +129,16 @@ uint32_t core_zone_owner(const struct core *c, uint32_t leaf)
 const char *core_zone_words(const struct core *c, uint16_t zone, size_t cap, char *out)
 {
     struct str list = zone ? str_of(names_get(&c->cluster.zones, zone - 1u)) : STR(""), one;
-    size_t at = (size_t)snprintf(out, cap, list.n ? "the machines of" : "no machine");
-    for (bool first = true; list.n && at < cap; first = false) {
+    const char *comma = "";
+    size_t at = (size_t)snprintf(out, cap, list.n ? "the machines of" : "no machine at all");
+    for (; list.n && at < cap; comma = ",") {
         str_cut(list, '|', &one, &list);
-        at +=
-            (size_t)(str_is(one, "-") ? snprintf(out + at, cap - at, "%s no pool", first ? "" : ",")
-                                      : snprintf(out + at, cap - at, "%s pool '%.*s'",
-                                                 first ? "" : ",", STR_ARG(one)));
+        at += (size_t)(str_is(one, "-")
+                           ? snprintf(out + at, cap - at, "%s no pool", comma)
+                           : snprintf(out + at, cap - at, "%s pool '%.*s'", comma, STR_ARG(one)));
     }
+    if (zone && at < cap && out[0] == 't')
+        snprintf(out + at, cap - at, " only");
     return out;
 }
 
@@ -147,7 +149,7 @@ static int check_zone(const struct core *c, uint32_t tenant, const struct reques
     if (r->zone == 0 || owner == NONE || place_check_possible(&c->cluster, r, &why) == 0)
         return 0;
     char pools[160];
-    err_set(e, ERR_INVALID, "tenant '%s' may use %s only, and the job fits on none of those",
+    err_set(e, ERR_INVALID, "tenant '%s' may use %s: the job fits on none of them",
             c->shares.at[owner].name, core_zone_words(c, r->zone, sizeof pools, pools));
     err_about(e, "resources");
     return err_hint(e, "ask for less, or ask whoever leads '%s' for more pools",

@@ -57,7 +57,7 @@ int64_t core_opens_ms(const struct core *c, uint32_t leaf);
 int core_check_rules(const struct core *c, uint32_t tenant, const struct request *r, struct err *e)
     MUST_USE;
 
-/* What a zone is, in words: "the machines of pool a, pool b and in no pool". */
+/* What a zone is, in words: "the machines of pool 'a', no pool only". */
 const char *core_zone_words(const struct core *c, uint16_t zone, size_t cap, char *out);
 
 /* Its first tenant from the user upwards whose pools are named, as they were said. */

@@ -311,7 +311,7 @@ static void say_pools(const struct core *c, const struct job *j, struct explanat
 {
     uint32_t owner = core_zone_owner(c, j->leaf);
     char pools[160];
-    say(x, WHY_POOLS, "tenant '%s' may use %s only, and none of those could run it",
+    say(x, WHY_POOLS, "tenant '%s' may use %s: none of them could run it",
         owner == NONE ? "" : c->shares.at[owner].name,
         core_zone_words(c, c->shares.at[j->leaf].zone, sizeof pools, pools));
 }

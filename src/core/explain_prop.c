@@ -345,6 +345,7 @@ static void take_away(struct core *c, uint64_t id, const struct explanation *x, 
         default: free_machines(c, &r, why); break;
         }
     }
+    rules_review(c, t_ms); /* who is closed takes no part in whose turn it is */
     later_due(c, due_ms);
 }
 
