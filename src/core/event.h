@@ -9,6 +9,7 @@
 #define NS_CORE_EVENT_H
 
 #include "core/job.h"
+#include "core/past.h"
 #include "core/types.h"
 
 #define EVENT_KINDS(X)                                                                             \
@@ -193,48 +194,6 @@ const char *take_name(enum take_why w);
 struct event_take {
     job_id id, by; /* by 0: nobody's; with TAKE_ROOM its machines are given back */
     enum take_why why;
-};
-
-struct event_past {
-    struct str tenant, user; /* user empty: the tenant; both empty: everybody */
-    int64_t past_cost_ms;    /* decayed cost × time */
-    int64_t job_milli;       /* cost of one job, a mean */
-    int64_t spent, late;     /* of its budget in the period, and after that: see core/rules.h */
-};
-
-struct event_demand {
-    struct str models;
-    uint32_t cpu_milli, mem_mib, count;
-    uint16_t gpus, milli;
-};
-
-/* Jobs of one tenant (empty: of all) and one size that ran for so long: see core/history.h. */
-struct event_runs {
-    struct str tenant, user; /* of one user's family; user empty and family 0: of the tenant */
-    uint32_t family;
-    uint32_t size, bin; /* size HISTORY_SIZES: of every size */
-    int64_t ended_milli, exposed_ms;
-    int64_t works_milli, work_ms; /* of all: jobs that ended, and their GPU time */
-};
-
-/* Of older versions: read, and not used any more. */
-struct event_wait {
-    struct str tenant;
-    uint32_t size;
-    int64_t wait_ms;
-};
-
-struct event_times {
-    uint32_t class;
-    int64_t p50_milli, p90_milli;
-};
-
-/* Jobs of a tenant that began to wait in one hour; of none: what all statements taught.  See
- * core/forecast.h; thousandths. */
-struct event_burst {
-    struct str tenant;
-    int64_t hour, jobs, sum_milli, squares_milli;
-    int64_t p50_milli, p90_milli; /* without a tenant */
 };
 
 struct event {

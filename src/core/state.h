@@ -125,6 +125,9 @@ void core_close_pass(struct core *c); /* what a restored pass does after its dec
 struct before core_before(struct core *c, uint32_t job, int64_t now_ms, bool *before);
 void core_place(struct core *c, uint32_t job, const struct slot *slots, uint32_t n, int64_t now_ms);
 
+/* tenant.c */
+int tenant_set(struct core *c, const struct event *ev, int64_t now_ms, struct err *e) MUST_USE;
+
 /* rules.c */
 int rules_check(const struct core *c, const struct event_tenant *t, struct err *e) MUST_USE;
 void rules_set(struct core *c, uint32_t share, const struct event_tenant *t, int64_t now_ms);

@@ -8,6 +8,24 @@ static const struct after two_afters[] = { { { 7 }, 1, AFTER_OK }, { { 20 }, 100
 static const struct model_limit two_limits[] = { { { "A100|H100", 9 }, 4000 }, { { "T4", 2 }, 0 } };
 static const struct slot two_slots[] = { { 3, 0x81, 1000 }, { 7, 0, 0 } };
 
+static struct event_tenant whole_tenant(const struct amounts *half)
+{
+    return (struct event_tenant){ .name = STR("vision"),
+                                  .parent = STR("lab"),
+                                  .weight_milli = 2000,
+                                  .guarantee_milli = 8000,
+                                  .limit = *half,
+                                  .user_limit = *half,
+                                  .model_limit = two_limits,
+                                  .model_limits = 2,
+                                  .pools = STR("desks|-"),
+                                  .until_ms = 1700000009000,
+                                  .budget_gpu_milli_ms = 3600000000,
+                                  .budget_from_ms = -4,
+                                  .budget_until_ms = 1700000008000,
+                                  .removed = true };
+}
+
 static struct event of(enum event_kind kind)
 {
     struct event ev = { .t_ms = 1700000000123, .kind = kind };
@@ -20,22 +38,7 @@ static struct event of(enum event_kind kind)
             *policy_value(&ev.policy, policy_key(i)) = (int64_t)i;
         break;
     case EVENT_MODEL: ev.model = (struct event_model){ STR("A100"), 2500 }; break;
-    case EVENT_TENANT:
-        ev.tenant = (struct event_tenant){ .name = STR("vision"),
-                                           .parent = STR("lab"),
-                                           .weight_milli = 2000,
-                                           .guarantee_milli = 8000,
-                                           .limit = half,
-                                           .user_limit = half,
-                                           .model_limit = two_limits,
-                                           .model_limits = 2,
-                                           .pools = STR("desks|-"),
-                                           .until_ms = 1700000009000,
-                                           .budget_gpu_milli_ms = 3600000000,
-                                           .budget_from_ms = -4,
-                                           .budget_until_ms = 1700000008000,
-                                           .removed = true };
-        break;
+    case EVENT_TENANT: ev.tenant = whole_tenant(&half); break;
     case EVENT_USER: ev.user = (struct event_user){ STR("vision"), STR("ann \"x\""), 500 }; break;
     case EVENT_POOL:
         ev.pool = (struct event_pool){ STR("desks"), STR("Mon-Fri 20:00-08:00") };
