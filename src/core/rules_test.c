@@ -514,6 +514,9 @@ static void what_cannot_be_is_refused(void)
     bad.tenant.budget_gpu_milli_ms = -1;
     CHECK(small_try(&s, bad, &e) < 0);
     bad = t;
+    bad.tenant.name = STR("a\0b");
+    CHECK(small_try(&s, bad, &e) < 0 && e.code == ERR_INVALID);
+    bad = t;
     bad.tenant.until_ms = INT64_MAX;
     CHECK(small_try(&s, bad, &e) < 0 && e.code == ERR_INVALID);
     audit(&s);

@@ -67,6 +67,8 @@ int tenant_set(struct core *c, const struct event *ev, int64_t now_ms, struct er
         return remove_tenant(c, t, now_ms, e);
     if (t->name.n == 0 || t->name.n > NAME_MAX_BYTES)
         return err_set(e, ERR_INVALID, "tenant: a name of 1 to %d bytes is needed", NAME_MAX_BYTES);
+    if (memchr(t->name.p, 0, t->name.n)) /* nobody would find it again */
+        return err_set(e, ERR_INVALID, "tenant: a name with a zero byte");
     if (t->weight_milli == 0)
         return err_set(e, ERR_INVALID, "tenant '%.*s': weight must be above 0", STR_ARG(t->name));
     if (t->guarantee_milli > INT64_MAX / 4)
