@@ -51,10 +51,11 @@ struct control_config {
     struct tz zone; /* whose days and months budgets are filled by */
     const struct control_pool_def *pool;
     size_t pools;
-    const char *homes; /* folder of the homes of accounts of ours */
-    uint32_t uid_base; /* accounts of ours get uids from here on */
-    uint32_t uid_min;  /* below it a machine's account is not used for jobs */
-    bool single_user;  /* every job runs as ourselves */
+    const char *homes;    /* folder of the homes of accounts of ours */
+    uint32_t uid_base;    /* accounts of ours get uids from here on */
+    uint32_t uid_min;     /* below it a machine's account is not used for jobs */
+    bool single_user;     /* every job runs as ourselves */
+    uint32_t scratch_mib; /* disk space of a replica that does not say */
     struct control_keep keep;
 };
 

@@ -178,9 +178,9 @@ bool freeze_possible(const struct control *c, enum freeze_mode mode);
 void freeze_terms(const struct control *c, const struct spec *s, struct event_submit *out);
 void job_freeze_begin(struct control *c, struct entry *en); /* by the way its spec allows */
 /* A pass took it, for another or because its machine is given back: the core has it so already. */
-void job_taken(struct control *c, uint64_t job, bool given_back);
-bool freeze_gives_back(
-    struct str message); /* of a job that was taken back: for its machine's owner? */
+void job_taken(struct control *c, const struct action *a);
+/* Why it was taken, as its message says; TAKEN_TURN when that says nothing of it. */
+enum taken_for freeze_taken_for(struct str message);
 int64_t job_grace_ms(const struct control *c,
                      const struct entry *en); /* for saving itself, or ending */
 void job_tell_taken(struct entry *en, enum job_event what, const struct task *t);

@@ -152,7 +152,7 @@ static void act_on(struct control *c, const struct action *a)
     switch (a->kind) {
     case ACT_START:
     case ACT_THAW: job_placed(c, a); return;
-    case ACT_TAKE: job_taken(c, a->job.v, a->by.v == 0); return;
+    case ACT_TAKE: job_taken(c, a); return;
     case ACT_PROMISE: return; /* the pass that finds the slots free starts it */
     }
     abort();

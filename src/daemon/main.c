@@ -186,6 +186,7 @@ static int open_control(struct daemon *d, struct err *e)
                                  .uid_base = (uint32_t)c->uid_base,
                                  .uid_min = (uint32_t)c->uid_min,
                                  .single_user = single,
+                                 .scratch_mib = (uint32_t)(c->scratch_bytes >> 20),
                                  .keep = { .logs_ms = c->keep_logs_ms,
                                            .jobs_ms = c->keep_jobs_ms,
                                            .logs_bytes = c->keep_logs_bytes } };

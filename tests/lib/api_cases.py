@@ -118,7 +118,7 @@ FIELDS = {
     "freeze.mode": WORD, "freeze.signal": SIGNAL, "freeze.grace": DURATION,
     "retries": (*NUMBER, 1.5, 101), "requeue": FLAG,
     "array": (5, [], {}, True, "", "9-0", "0-", "-9", "a-b", "0-9:0", "0-100000", "0-99999999999", "1,2", "0-9\0"),
-    "network": WORD, "held": FLAG, "tty": FLAG, "stdin": FLAG,
+    "network": WORD, "kind": WORD, "held": FLAG, "tty": FLAG, "stdin": FLAG,
 }
 SECTIONS = ("resources", "placement", "freeze")
 
