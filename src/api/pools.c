@@ -100,6 +100,7 @@ static int put_pool(struct call *c, struct json_out *w, const struct control_poo
     json_begin(w, NULL, '{');
     json_put_str(w, "name", str_of(p->name));
     json_put_str(w, "owner", p->of_settings ? STR("settings") : STR("api"));
+    json_put_str(w, "stage", str_of(stage_name(p->stage)));
     if (p->always)
         json_put_null(w, "window");
     else
@@ -184,15 +185,35 @@ static int read_window(struct call *c, const struct json *o, struct str *out, bo
     return 0;
 }
 
+static int read_stage(struct call *c, const struct json *o, enum stage *out, bool *given,
+                      struct err *e)
+{
+    struct str word = STR("");
+    *given = json_find(o, "stage") != NULL;
+    if (!*given)
+        return 0;
+    c->field = "stage";
+    if (json_get_str(o, "stage", 16, &word, e) < 0)
+        return -1;
+    if (!stage_parse(word, out)) {
+        err_set(e, ERR_INVALID, "field 'stage': '%.*s' is not known here", STR_ARG(word));
+        return err_hint(e, "all, beta, alpha or enrolled");
+    }
+    c->field = NULL;
+    return 0;
+}
+
 int api_pool_put(struct call *c, struct err *e)
 {
     static const char *const keys[] = { "window", "nodes" };
     AUTO(json_free_p) struct json_doc *d = NULL;
     AUTO(buf_free) struct buf all = BUF(POOL_LIST_MAX);
     struct str window = STR(""), nodes;
-    bool has_window, has_nodes;
+    bool has_window, has_nodes, has_stage;
+    enum stage stage;
     if (read_body(c, keys, ARRAY_LEN(keys), &d, e) < 0 ||
         read_window(c, json_root(d), &window, &has_window, e) < 0 ||
+        read_stage(c, json_root(d), &stage, &has_stage, e) < 0 ||
         read_nodes(c, json_root(d), &all, &has_nodes, e) < 0)
         return -1;
     struct named_later *l = named_later_new(c);
@@ -200,7 +221,8 @@ int api_pool_put(struct call *c, struct err *e)
     struct control_pool_change ch = { .name = l->name,
                                       .by = str_of(c->who.user),
                                       .window = has_window ? &window : NULL,
-                                      .nodes = has_nodes ? &nodes : NULL };
+                                      .nodes = has_nodes ? &nodes : NULL,
+                                      .stage = has_stage ? &stage : NULL };
     return control_pool_put(c->api->config.control, &ch, (struct control_done){ on_changed, l }, e);
 }
 

@@ -36,6 +36,7 @@ struct control_tenant_def {
 /* A pool of the settings file, checked: see pool.h. */
 struct control_pool_def {
     struct str name, window; /* window: with its rule; empty: always open */
+    enum stage stage;
     const char *const *node;
     size_t nodes;
 };
@@ -144,6 +145,7 @@ int control_tenant_delete(struct control *c, struct str name, struct str by,
 struct control_pool_change {
     struct str name, by;
     const struct str *window, *nodes; /* NULL: as it is; an empty window: always open */
+    const enum stage *stage;          /* NULL: as it is */
 };
 int control_pool_put(struct control *c, const struct control_pool_change *ch,
                      struct control_done done, struct err *e) MUST_USE;
@@ -202,6 +204,7 @@ bool control_reservation_find(const struct control *c, struct str name, uint32_t
 struct control_pool {
     const char *name;
     bool of_settings;
+    enum stage stage;
     bool always;                                      /* it has no window */
     const struct calendar *window, *exceptions, *now; /* exceptions: in UTC; now: both */
     const char *const *node;                          /* also machines that are not here yet */

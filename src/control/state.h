@@ -91,6 +91,7 @@ struct watcher {
 struct lent {
     char *name;
     bool of_settings;
+    enum stage stage;                        /* whose it is while it is rolled out */
     bool always;                             /* it has no window */
     struct calendar window, exceptions, now; /* exceptions: alone, in UTC; now: both */
     char **node;
@@ -192,6 +193,8 @@ bool job_start_later(struct control *c, struct entry *en, const struct engine_ev
 
 /* tenants.c */
 int tenants_load(struct control *c, struct err *e) MUST_USE;
+void tenants_learn_pools(struct control *c); /* pools have changed: who may use which */
+void tenants_review(struct control *c);      /* budgets: new periods, and who is near the end */
 void tenants_free(struct control *c);
 int no_tenant(struct str name, struct err *e);
 int tenant_check_spec(const struct control *c, struct str name, const struct spec *s, struct err *e)

@@ -245,12 +245,13 @@ void store_delete_entry(struct store_batch *b, enum directory_kind kind, struct 
 
 void store_put_pool(struct store_batch *b, const struct store_pool *p)
 {
-    op(b, OP_PUT_POOL, 5);
+    op(b, OP_PUT_POOL, 6);
     put_text(b, p->name);
     put_text(b, p->calendar);
     put_text(b, p->nodes);
     put_text(b, p->exceptions);
     put_int(b, p->of_settings);
+    put_text(b, p->stage.n ? p->stage : STR("all"));
 }
 
 void store_delete_pool(struct store_batch *b, struct str name)

@@ -63,7 +63,7 @@ static void every_operation_has_as_many_fields_as_its_statement_asks_for(void)
         [OP_PUT_ACCOUNT] = 6,   [OP_PUT_ENTRY] = 3,     [OP_DELETE_ENTRY] = 2,
         [OP_PUT_ANSWER] = 4,    [OP_PRUNE_ANSWERS] = 2, [OP_SET_META] = 2,
         [OP_SIZE_LOG] = 2,      [OP_WHOLE_DAYS] = 1,    [OP_REMOVE_LOG] = 3,
-        [OP_REMOVE_JOB] = 1,    [OP_PRUNE_CARRIED] = 2, [OP_PUT_POOL] = 5,
+        [OP_REMOVE_JOB] = 1,    [OP_PRUNE_CARRIED] = 2, [OP_PUT_POOL] = 6,
         [OP_DELETE_POOL] = 1,
     };
     struct batch_cursor c = { b->p, b->p + b->n };
