@@ -71,6 +71,8 @@ static const struct key {
       "all output together: the oldest goes first (a tenth of the file system)", 0 },
     { "keep_jobs", KEY_DURATION, AT(keep_jobs_ms), "365d", "TIME",
       "jobs are forgotten so long after their end, usage never; 0: never", 0 },
+    { "keep_audit", KEY_DURATION, AT(keep_audit_ms), "730d", "TIME",
+      "rows of the audit are removed so long after they were written; 0: never", 0 },
     { "scratch", KEY_SIZE, AT(scratch_bytes), "1Gi", "SIZE",
       "private disk space of a job that does not say", 0 },
     { "pids_max", KEY_NUMBER, AT(pids_max), "4096", "N", "processes of each replica", 1000000 },

@@ -26,7 +26,7 @@ struct config {
     bool end_leftovers, network;
     /* jobs */
     uint64_t log_bytes, scratch_bytes, pids_max, uid_min, uid_base;
-    int64_t keep_logs_ms, keep_jobs_ms;
+    int64_t keep_logs_ms, keep_jobs_ms, keep_audit_ms;
     uint64_t keep_logs_bytes;
     const char *on_stop;
     /* limits on people */

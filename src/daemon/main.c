@@ -199,7 +199,8 @@ static int open_control(struct daemon *d, struct err *e)
                                  .single_user = single,
                                  .keep = { .logs_ms = c->keep_logs_ms,
                                            .jobs_ms = c->keep_jobs_ms,
-                                           .logs_bytes = c->keep_logs_bytes } };
+                                           .logs_bytes = c->keep_logs_bytes,
+                                           .audit_ms = c->keep_audit_ms } };
     snprintf(path, sizeof path, "%s/homes", c->state);
     cc.homes = path;
     d->control = control_new(&cc, e);
