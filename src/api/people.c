@@ -1,7 +1,7 @@
 /* Who am I, tokens, and a browser's session. */
 #include <stdio.h>
 
-#include "api/state.h"
+#include "api/audit.h"
 #include "base/parse.h"
 #include "sys/weak.h"
 
@@ -151,6 +151,27 @@ static int read_token(struct call *c, const struct json *o, struct auth_token *t
     return 0;
 }
 
+/* Never its text. */
+static struct audit_change token_change(struct call *c, enum audit_verb what,
+                                        const struct auth_token *t)
+{
+    AUTO(buf_free) struct buf b = BUF(4096);
+    struct json_out w = { .b = &b };
+    struct arena *a = http_arena(c->rq);
+    json_begin(&w, NULL, '{');
+    json_put_str(&w, "role", str_of(role_name(t->role)));
+    if (t->expires_ms)
+        json_put_i64(&w, "expires_ms", t->expires_ms);
+    else
+        json_put_null(&w, "expires_ms");
+    json_end(&w, '}');
+    struct str text = { arena_strndup(a, b.p, b.n), b.n };
+    return (struct audit_change){ .what = what,
+                                  .subject = str_of(arena_printf(a, "%s/%s", t->user, t->name)),
+                                  .before = what == AUDIT_TOKEN_DELETE ? text : STR(""),
+                                  .after = what == AUDIT_TOKEN_CREATE ? text : STR("") };
+}
+
 int api_token_create(struct call *c, struct err *e)
 {
     static const char *const keys[] = { "name", "user", "expires", "role" };
@@ -175,6 +196,8 @@ int api_token_create(struct call *c, struct err *e)
     l->user = t.user;
     struct store_batch *b = store_batch_new(s);
     store_put_token(b, &row);
+    struct audit_change ch = token_change(c, AUDIT_TOKEN_CREATE, &t);
+    api_audit_to(c, b, &ch);
     store_commit(s, b, on_token_done, l);
     return 0;
 }
@@ -198,6 +221,8 @@ int api_token_delete(struct call *c, struct err *e)
     }
     struct store_batch *b = store_batch_new(s);
     store_delete_token(b, t->hash);
+    struct audit_change ch = token_change(c, AUDIT_TOKEN_DELETE, t);
+    api_audit_to(c, b, &ch);
     auth_drop_token(c->api->config.auth, t->hash);
     store_commit(s, b, on_deleted, c->rq);
     return 0;

@@ -11,12 +11,13 @@
 #define API_REPLY_MAX (64u << 20)
 #define PAGE_MAX 1000 /* jobs of one answer */
 
-struct follower; /* log.c */
-struct feed;     /* events.c */
-struct bridge;   /* stream.c */
-struct doctor;   /* doctor.c */
-struct telling;  /* journal.c */
-struct past;     /* why.c */
+struct follower;  /* log.c */
+struct feed;      /* events.c */
+struct bridge;    /* stream.c */
+struct doctor;    /* doctor.c */
+struct telling;   /* telling.c */
+struct verifying; /* audit.c */
+struct past;      /* why.c */
 
 struct api {
     struct api_config config;
@@ -25,6 +26,7 @@ struct api {
     struct feed *feeds;
     struct bridge *bridges;
     struct telling *tellings;
+    struct verifying *verifyings;
     struct past *pasts;
     struct doctor *doctor; /* NULL: no check runs */
     int watch;             /* of control */
@@ -184,6 +186,24 @@ void put_leaving(struct call *c, struct json_out *w, const char *node, const str
 void put_reservation_head(struct call *c, struct json_out *w,
                           const struct reservation_view *r); /* name, tenant, times */
 
+/* ---- what is told as lines of JSON, a page at a time (telling.c) ---- */
+
+struct audit_place {
+    struct store_audit_ends ends;
+    uint64_t after;
+    bool begun;
+};
+union telling_place {
+    struct store_journal_place journal;
+    struct audit_place audit;
+};
+struct telling_kind {
+    const char *log_name; /* of a failure */
+    int (*page)(struct api *a, union telling_place *at, struct buf *out, bool *more, struct err *e);
+};
+int telling_begin(struct call *c, const struct telling_kind *kind, const union telling_place *at,
+                  struct err *e) MUST_USE;
+
 /* ---- handlers, by noun ---- */
 
 api_fn api_job_list, api_job_submit, api_job_check, api_job_get, api_job_cancel, api_job_hold,
@@ -201,6 +221,7 @@ api_fn api_events;           /* events.c */
 api_fn api_token_list, api_token_create, api_token_delete, api_session_open, api_session_close,
     api_whoami;                                                                   /* people.c */
 api_fn api_server, api_health, api_ready, api_metrics, api_openapi, api_profiles; /* server.c */
+api_fn api_audit_list, api_audit_verify, api_audit_export;                        /* audit.c */
 api_fn api_journal;                                                               /* journal.c */
 api_fn api_doctor;                                                                /* doctor.c */
 api_fn api_page, api_page_script, api_page_style;                                 /* page.c */
@@ -211,7 +232,8 @@ void feeds_wake(struct api *a);
 void feeds_free(struct api *a);
 void bridges_free(struct api *a);
 void tellings_free(struct api *a);
-void pasts_free(struct api *a);  /* those who wait are told so */
-void doctor_stop(struct api *a); /* those who wait are told so */
+void verifyings_free(struct api *a); /* those who wait are told so */
+void pasts_free(struct api *a);      /* those who wait are told so */
+void doctor_stop(struct api *a);     /* those who wait are told so */
 
 #endif
