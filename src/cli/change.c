@@ -13,9 +13,14 @@ static bool is_time(struct str key)
     return key.n > 3 && memcmp(key.p + key.n - 3, "_ms", 3) == 0;
 }
 
+static void add_key(struct buf *out, struct str key)
+{
+    text_add_clean(out, (struct str){ key.p, key.n - (is_time(key) ? 3 : 0) });
+}
+
 static void add_value(struct buf *out, struct str key, const struct json *v);
 
-/* pc1 pc2; the members of objects: open true, until_ms … */
+/* pc1 pc2; the members of objects: open true, until 12:00 */
 static void add_list(struct buf *out, const struct json *v)
 {
     const char *between = "";
@@ -35,7 +40,7 @@ static void add_members(struct buf *out, const struct json *v)
     buf_addc(out, '(');
     while (json_next_member(v, &m)) {
         buf_addz(out, between);
-        text_add_clean(out, m.key);
+        add_key(out, m.key);
         buf_addc(out, ' ');
         add_value(out, m.key, m.value);
         between = ", ";
@@ -121,7 +126,7 @@ static void add_pair(void *ctx, const struct pair *p)
         return;
     buf_addz(t->out, t->between);
     t->between = ", ";
-    text_add_clean(t->out, p->key);
+    add_key(t->out, p->key);
     if (p->before || !t->one_side) {
         buf_addc(t->out, ' ');
         add_value(t->out, p->key, p->before);
@@ -141,7 +146,7 @@ static void add_line(struct telling *t, char sign, struct str key, const struct 
         buf_addz(t->out, tint_begin(sign == '-' ? TINT_BAD : TINT_GOOD));
     buf_addc(t->out, sign);
     buf_addc(t->out, ' ');
-    text_add_clean(t->out, key);
+    add_key(t->out, key);
     buf_addc(t->out, ' ');
     add_value(t->out, key, v);
     buf_addz(t->out, tinted ? TINT_END "\n" : "\n");

@@ -20,7 +20,7 @@ static void a_summary_has_what_changed(void)
 
 static void what_came_and_what_went_are_told_alone(void)
 {
-    summary("", "{\"role\":\"admin\",\"expires_ms\":null}", "role admin, expires_ms -");
+    summary("", "{\"role\":\"admin\",\"expires_ms\":null}", "role admin, expires -");
     summary("{\"role\":\"admin\"}", "", "role admin");
     summary("", "", "");
 }

@@ -96,7 +96,7 @@ static const char *const sections[] = { "tenants", "profiles", "admins",
 
 struct given {
     const char *text[ARRAY_LEN(keys)];
-    const char *config, *keeper_mode, *logs_kept;
+    const char *config, *keeper_mode, *logs_kept, *audit;
     bool help, version, print, check, json, list;
 };
 
@@ -203,6 +203,11 @@ static struct opt *make_opts(struct arena *a, size_t *out_n)
                            .value = "BYTES",
                            .offset = offsetof(struct given, logs_kept),
                            .help = "with --check: how large logs are, as the daemon knows it" };
+    o[n++] = (struct opt){ .name = "audit",
+                           .type = OPT_TEXT,
+                           .value = "TEXT",
+                           .offset = offsetof(struct given, audit),
+                           .help = "with --check: what of it the daemon has found" };
     o[n++] = (struct opt){ .name = "help",
                            .type = OPT_FLAG,
                            .help = "this list",
@@ -334,6 +339,7 @@ int config_read(struct config *out, int argc, char *const *argv, struct err *e)
     out->list = g.list;
     out->keeper_mode = g.keeper_mode;
     out->logs_kept = g.logs_kept;
+    out->audit = g.audit;
     for (size_t i = 0; i < ARRAY_LEN(keys); i++)
         if (set_value(out, &keys[i], keys[i].dflt, e) < 0)
             return err_wrap(e, "%s", keys[i].name);

@@ -40,6 +40,7 @@ struct config {
     bool help, version, print;
     bool check, json, list;  /* --check, and how it is told */
     const char *keeper_mode; /* for --check: what the daemon heard; NULL: no daemon asks */
+    const char *audit;       /* for --check: what the daemon has found of it; or NULL */
     const char *logs_kept;   /* for --check: bytes of logs, as the daemon knows them; or NULL */
 };
 
