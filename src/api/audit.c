@@ -181,7 +181,7 @@ static void verify_on(void *ctx)
         return;
     }
     if (!v->check.done) {
-        loop_timer_set(v->again, 0, 0);
+        loop_timer_set(v->again, PIECE_MS, 0);
         return;
     }
     put_result(&v->check, &w);

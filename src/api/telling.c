@@ -59,7 +59,7 @@ static void send_on(void *ctx)
     if (out.n && !http_stream_write(t->rq, buf_str(&out)))
         return;
     if (more) {
-        loop_timer_set(t->again, 0, 0);
+        loop_timer_set(t->again, PIECE_MS, 0);
         return;
     }
     struct http_request *rq = t->rq;

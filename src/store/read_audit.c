@@ -1,8 +1,8 @@
 #include "store/audit.h"
 #include "store/read.h"
 
-#define VISITS_MAX 20000u /* rows that one page looks at: some 20 ms */
-#define CUT_ROWS 2000u    /* that one cut removes */
+#define VISITS_MAX 5000u /* rows that one page looks at: some 4 ms */
+#define CUT_ROWS 2000u   /* that one cut removes */
 
 static struct store_audit row_of(sqlite3_stmt *q, struct arena *a)
 {

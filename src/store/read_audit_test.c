@@ -130,6 +130,26 @@ static void filters_narrow_and_pages_go_on(void)
     CHECK(seen == 10);
 }
 
+static void a_page_that_has_looked_at_enough_ends_and_the_next_goes_on(void)
+{
+    AUTO(storing_end) struct storing t;
+    begin_with_rows(&t, 1);
+    struct store_batch *b = store_batch_new(t.store);
+    struct audit_row r = row("ana", "node.drain", "desk1", 1);
+    for (int i = 0; i < 12000; i++)
+        store_add_audit(b, &r);
+    storing_commit(&t, b);
+    struct store_audit_filter f = { .until_ms = 2, .what = STR("node.resume") };
+    struct store_audits page = list(&t, &f);
+    CHECK(page.n == 0 && page.next == 7002);
+    f = (struct store_audit_filter){ .since_ms = 1000, .before = page.next };
+    page = list(&t, &f);
+    CHECK(page.n == 0 && page.next == 2002);
+    f.before = page.next;
+    page = list(&t, &f);
+    CHECK(page.n == 1 && page.v[0].row.number == 1 && page.next == 0);
+}
+
 static void texts_are_bounded_and_utf8(void)
 {
     AUTO(storing_end) struct storing t;
@@ -293,6 +313,8 @@ static const struct test tests[] = {
     { "rows are numbered and chained, over a restart too", rows_are_numbered_and_chained },
     { "a batch that is thrown away leaves no trace", a_batch_that_is_thrown_away_leaves_no_trace },
     { "filters narrow, and pages go on", filters_narrow_and_pages_go_on },
+    { "a page that has looked at enough ends, and the next goes on",
+      a_page_that_has_looked_at_enough_ends_and_the_next_goes_on },
     { "texts are bounded and UTF-8", texts_are_bounded_and_utf8 },
     { "the table refuses changes", the_table_refuses_changes },
     { "whatever is changed in the file is found", whatever_is_changed_in_the_file_is_found },
