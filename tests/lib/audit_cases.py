@@ -131,6 +131,15 @@ def changed_file(c, *statements):
     begin(c)
 
 
+def documented(export):
+    """What the program in docs/ops/audit.md says of an export: "" when all is well."""
+    with open(f"{os.environ['NIGHTSHIFT_SOURCE']}/docs/ops/audit.md", encoding="utf-8") as f:
+        program = f.read().partition("```python\n")[2].partition("```")[0]
+    assert "blake2b" in program
+    done = subprocess.run([sys.executable, "-c", program], input=export, capture_output=True, text=True, check=False)
+    return done.stderr.strip().rpartition("\n")[2]
+
+
 # ---- cases ----
 
 @case("whoever changes something is written down: who, how, from where, before, after and why")
@@ -373,6 +382,9 @@ def _(c):
     same([says(c, "audit", *words)[0] for words in (("show", "99"), ("show", "x"), ("frob",), ("verify", "/nowhere"),
                                                      ("verify", "--head", "x"), ("verify", "--number", "3"))], [4, 2, 2, 4, 2, 2])
     code, export, _ = says(c, "audit", "export")
+    same((code, documented(export), documented(export.replace("a new fan", "a new fam")),
+          documented(export.rpartition('{"number":3')[0])),
+         (0, "", "AssertionError: row 1", "AssertionError: rows at the end are missing"))
     with open(f"{c.work}/export", "w", encoding="utf-8") as f:
         f.write(export)
     c.kill_daemon()
