@@ -10,6 +10,7 @@
 #include <sqlite3.h>
 
 #include "base/err.h"
+#include "store/statements_audit.h"
 
 #define JOB_FIXED_COLUMNS                                                                          \
     "id, tenant, user, name, uid, submitted_ms, replicas, gpu_milli, array_id, array_index"
@@ -33,12 +34,6 @@
 #define SEGMENT_FIRST "(SELECT max(number) FROM journal_segment) * 4294967296"
 
 #define WHOLE_DAYS_KEY "usage_whole_days_before_ms"
-#define AUDIT_HEAD_KEY "audit_head"
-#define AUDIT_CUT_KEY "audit_cut"
-#define AUDIT_COLUMNS                                                                              \
-    "number, t_ms, who, via, address, what, subject, tenant, before, after, reason, hash"
-#define AUDIT_CUT_NUMBER                                                                           \
-    "coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE key = '" AUDIT_CUT_KEY "'), 0)"
 
 /* id, side, SQL */
 #define STATEMENTS(X)                                                                               \
@@ -121,17 +116,6 @@
     X(PRUNE_CARRIED, W,                                                                             \
       "DELETE FROM run_carried WHERE (day, job, run) IN (SELECT day, job, run FROM run_carried "    \
       "WHERE day < ?1 ORDER BY day, job, run LIMIT ?2)")                                            \
-    X(AUDIT_HEAD, W, "SELECT value FROM meta WHERE key = '" AUDIT_HEAD_KEY "'")                     \
-    X(AUDIT_LAST, W, "SELECT coalesce(max(number), 0) FROM audit")                                  \
-    X(ADD_AUDIT, W,                                                                                 \
-      "INSERT INTO audit (" AUDIT_COLUMNS ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, "     \
-      "?11, ?12)")                                                                                  \
-    X(SET_AUDIT_HEAD, W,                                                                            \
-      "INSERT OR REPLACE INTO meta (key, value) VALUES ('" AUDIT_HEAD_KEY "', ?13)")                \
-    X(SET_AUDIT_CUT, W,                                                                             \
-      "INSERT OR REPLACE INTO meta (key, value) SELECT '" AUDIT_CUT_KEY "', "                       \
-      "number || ' ' || lower(hex(hash)) FROM audit WHERE number = ?1")                             \
-    X(CUT_AUDIT, W, "DELETE FROM audit WHERE number <= ?1 AND number <= " AUDIT_CUT_NUMBER)         \
     X(SET_META, W, "INSERT OR REPLACE INTO meta (key, value) VALUES (?1, ?2)")                      \
                                                                                                     \
     X(SNAPSHOT, R, "BEGIN")                                                                         \
@@ -221,25 +205,7 @@
       "ORDER BY user, name, created_ms")                                                            \
     X(POOLS, R, "SELECT name, calendar, nodes, exceptions, of_settings FROM pool ORDER BY name")    \
     X(ANSWER, R, "SELECT body FROM answer WHERE user = ?1 AND key = ?2")                            \
-    X(AUDIT_NEWEST, R,                                                                              \
-      "SELECT " AUDIT_COLUMNS " FROM audit WHERE number < ?1 ORDER BY number DESC")                 \
-    X(AUDIT_OF_WHO, R,                                                                              \
-      "SELECT " AUDIT_COLUMNS " FROM audit INDEXED BY audit_by_who "                                \
-      "WHERE who = ?2 AND number < ?1 ORDER BY number DESC")                                        \
-    X(AUDIT_OF_SUBJECT, R,                                                                          \
-      "SELECT " AUDIT_COLUMNS " FROM audit INDEXED BY audit_by_subject "                            \
-      "WHERE subject = ?2 AND number < ?1 ORDER BY number DESC")                                    \
-    X(AUDIT_OF_TENANT, R,                                                                           \
-      "SELECT " AUDIT_COLUMNS " FROM audit INDEXED BY audit_by_tenant "                             \
-      "WHERE tenant = ?2 AND number < ?1 ORDER BY number DESC")                                     \
-    X(AUDIT_PAGE, R,                                                                                \
-      "SELECT " AUDIT_COLUMNS " FROM audit WHERE number > ?1 AND number <= ?2 ORDER BY number "     \
-      "LIMIT ?3")                                                                                   \
-    X(AUDIT_OLDEST, R, "SELECT " AUDIT_COLUMNS " FROM audit ORDER BY number")                       \
-    X(AUDIT_OUTSIDE, R,                                                                             \
-      "SELECT coalesce((SELECT min(number) FROM audit WHERE number <= " AUDIT_CUT_NUMBER "), "      \
-      "(SELECT min(number) FROM audit WHERE number > coalesce((SELECT CAST(value AS INTEGER) "      \
-      "FROM meta WHERE key = '" AUDIT_HEAD_KEY "'), 0)))")                                          \
+    AUDIT_STATEMENTS(X)                                                                             \
     X(META, R, "SELECT value FROM meta WHERE key = ?1")
 
 enum stmt {
