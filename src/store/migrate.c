@@ -28,13 +28,16 @@ static const char kept[] =
 static const char pools[] =
 #include "0005-pools.sql.inc"
     ;
+static const char reserved[] =
+#include "0006-reserved.sql.inc"
+    ;
 static const char audit[] =
 #include "0007-audit.sql.inc"
     ;
 
 const struct migration migrations[] = {
     { 1, "tables", tables }, { 2, "counts", counts }, { 3, "usage", usage },
-    { 4, "kept", kept },     { 5, "pools", pools },   { 6, "reserved", "SELECT 1" },
+    { 4, "kept", kept },     { 5, "pools", pools },   { 6, "reserved", reserved },
     { 7, "audit", audit },
 };
 const size_t migrations_n = ARRAY_LEN(migrations);

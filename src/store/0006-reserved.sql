@@ -1,0 +1,2 @@
+-- Nothing yet: this step's number is another's.
+SELECT 1;
