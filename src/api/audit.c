@@ -140,14 +140,19 @@ struct verifying {
     struct verifying *next;
 };
 
+static void verifying_drop(struct verifying *v)
+{
+    loop_unwatch(v->again);
+    free(v);
+}
+
 static void verifying_free(struct verifying *v)
 {
     struct verifying **at = &v->api->verifyings;
     while (*at != v)
         at = &(*at)->next;
     *at = v->next;
-    loop_unwatch(v->again);
-    free(v);
+    verifying_drop(v);
 }
 
 static void put_result(const struct store_audit_check *check, struct json_out *w)
@@ -193,9 +198,11 @@ void verifyings_free(struct api *a)
 {
     struct err e;
     err_set(&e, ERR_UNAVAILABLE, "the server is being stopped");
-    while (a->verifyings) {
-        http_reply_error(a->verifyings->rq, &e, NULL);
-        verifying_free(a->verifyings);
+    for (struct verifying *v = a->verifyings, *next; v; v = next) {
+        next = v->next;
+        a->verifyings = next;
+        http_reply_error(v->rq, &e, NULL);
+        verifying_drop(v);
     }
 }
 

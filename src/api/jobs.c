@@ -306,7 +306,7 @@ static int verb(struct call *c, enum control_verb v, struct err *e)
 {
     struct arena *a = http_arena(c->rq);
     struct later *l = arena_new(a, struct later);
-    struct store_job j;
+    struct store_job j = { 0 };
     struct str reason;
     *l = (struct later){ .api = c->api, .rq = c->rq, .who = c->who, .scope = c->scope };
     if (read_id(c, &l->job, e) < 0 || read_verb(c, &reason, e) < 0 ||
@@ -356,7 +356,7 @@ int api_job_signal(struct call *c, struct err *e)
 {
     static const char *const keys[] = { "signal" };
     AUTO(json_free_p) struct json_doc *d = NULL;
-    struct store_job j;
+    struct store_job j = { 0 };
     struct str name;
     uint64_t id;
     if (read_id(c, &id, e) < 0 || read_body(c, keys, ARRAY_LEN(keys), &d, e) < 0)

@@ -29,7 +29,7 @@ static int read_head(const struct statements *st, struct audit_link *out)
 int chain_link(const struct statements *st, struct field f[static CHAIN_FIELDS],
                struct chain_room *room)
 {
-    struct audit_link head;
+    struct audit_link head = { 0 };
     int rc = read_head(st, &head), at = CHAIN_TEXTS;
     if (rc != SQLITE_OK)
         return rc;

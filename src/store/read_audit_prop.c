@@ -96,7 +96,7 @@ static void flip(sqlite3 *db, uint64_t seed, struct rng *g, uint64_t number, con
     int type = sqlite3_column_type(q, 0);
     size_t n = (size_t)sqlite3_column_bytes(q, 0);
     char value[256] = "x"; /* an empty one gets a byte */
-    int64_t v = sqlite3_column_int64(q, 0) ^ (INT64_C(1) << rng_below(g, 40));
+    int64_t v = (int64_t)sqlite3_column_int64(q, 0) ^ (INT64_C(1) << rng_below(g, 40));
     if (n && type != SQLITE_INTEGER) {
         memcpy(value, sqlite3_column_blob(q, 0), MIN(n, sizeof value));
         size_t at = rng_below(g, (uint32_t)n);
