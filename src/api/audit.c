@@ -136,7 +136,7 @@ struct verifying {
     struct api *api;
     struct http_request *rq;
     struct store_audit_check check;
-    struct loop_watch *again;
+    struct loop_watch *again; /* as in telling.c */
     struct verifying *next;
 };
 
@@ -186,7 +186,7 @@ static void verify_on(void *ctx)
         return;
     }
     if (!v->check.done) {
-        loop_timer_set(v->again, PIECE_MS, 0);
+        loop_wakeup_send(v->again);
         return;
     }
     put_result(&v->check, &w);
@@ -236,9 +236,9 @@ int api_audit_verify(struct call *c, struct err *e)
         return -1;
     struct verifying *v = xcalloc(1, sizeof *v);
     *v = (struct verifying){ .api = a, .rq = c->rq, .check = check, .next = a->verifyings };
-    v->again = loop_timer(a->config.loop, verify_on, v);
+    v->again = loop_wakeup(a->config.loop, verify_on, v);
     a->verifyings = v;
-    loop_timer_set(v->again, 0, 0);
+    loop_wakeup_send(v->again);
     return 0;
 }
 

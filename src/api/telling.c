@@ -9,7 +9,7 @@ struct telling {
     struct http_request *rq;
     const struct telling_kind *kind;
     union telling_place at;
-    struct loop_watch *again; /* the connection takes no more for now */
+    struct loop_watch *again; /* comes after what others have sent meanwhile, as no timer would */
     struct telling *next;
 };
 
@@ -59,7 +59,7 @@ static void send_on(void *ctx)
     if (out.n && !http_stream_write(t->rq, buf_str(&out)))
         return;
     if (more) {
-        loop_timer_set(t->again, PIECE_MS, 0);
+        loop_wakeup_send(t->again);
         return;
     }
     struct http_request *rq = t->rq;
@@ -69,7 +69,7 @@ static void send_on(void *ctx)
 
 static void on_room(void *ctx)
 {
-    loop_timer_set(((struct telling *)ctx)->again, 0, 0);
+    loop_wakeup_send(((struct telling *)ctx)->again);
 }
 
 void tellings_free(struct api *a)
@@ -96,10 +96,10 @@ int telling_begin(struct call *c, const struct telling_kind *kind, const union t
     *t = (struct telling){
         .api = c->api, .rq = c->rq, .kind = kind, .at = *at, .next = c->api->tellings
     };
-    t->again = loop_timer(c->api->config.loop, send_on, t);
+    t->again = loop_wakeup(c->api->config.loop, send_on, t);
     c->api->tellings = t;
     http_stream_begin(c->rq, 200, "application/x-ndjson", on_close, t);
     http_stream_on_room(c->rq, on_room);
-    loop_timer_set(t->again, 0, 0);
+    loop_wakeup_send(t->again);
     return 0;
 }
