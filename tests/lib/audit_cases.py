@@ -3,6 +3,7 @@
 The chain is computed here once more, from the words of docs/ops/audit.md, with Python's hashlib and sqlite3: from the
 store's file and from what is exported.
 """
+import concurrent.futures
 import hashlib
 import http.client
 import json
@@ -346,6 +347,35 @@ def _(c):
     changed_file(c, ("DELETE FROM audit WHERE number <= 4",),
                  ("UPDATE meta SET value = ? WHERE key = 'audit_cut'", f"4 {rows[1]['hash']}"))
     same((c.ask("GET", "/v1/audit/verify")["fault"], from_file(c)[2]), ("cut", head))  # nobody told of this one
+
+
+@case("others are answered while a long audit is verified and exported")
+def _(c):
+    begin(c)
+    last, rows = bytes(32), []
+    for number in range(1, 60_001):
+        row = {"number": number, "t_ms": 1_700_000_000_000 + number, **dict.fromkeys(TEXTS, "x")}
+        last = chained(last, row)
+        rows.append((number, row["t_ms"], *("x" for _ in TEXTS), last))
+    c.kill_daemon()
+    db = sqlite3.connect(f"{c.state}/nightshift.db")
+    db.executemany(f"INSERT INTO audit VALUES ({', '.join('?' * 12)})", rows)
+    db.execute("INSERT OR REPLACE INTO meta VALUES ('audit_head', ?)", (f"60000 {last.hex()}",))
+    db.commit()
+    db.close()
+    begin(c)
+    paths = ["/v1/audit/verify"] * 3 + ["/v1/audit/export"]
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        asked = [pool.submit(c.ask, "GET", path) for path in paths]
+        answered = 0
+        while not any(a.done() for a in asked):
+            assert c.is_ready()
+            answered += 1
+        for a in asked[:3]:
+            same((a.result()["ok"], a.result()["rows"]), (True, 60_000))
+        same(asked[3].result().count("\n"), 60_001)
+    assert answered >= 5, answered
+    same(len(rows_of(c, "&who=nobody")), 0)
 
 
 @case("no token's text is in the audit, the export, the log or the store")
