@@ -10,8 +10,6 @@
 #define API_BODY_MAX (16u << 20) /* a batch of jobs */
 #define API_REPLY_MAX (64u << 20)
 #define PAGE_MAX 1000 /* jobs of one answer */
-#define PIECE_MS                                                                                   \
-    1 /* between two pieces of a long answer: a timer that sets itself to 0 keeps all others waiting */
 
 struct follower;  /* log.c */
 struct feed;      /* events.c */

@@ -48,23 +48,23 @@ struct doctor_facts {
 
 /* Paths are those of the settings; `root` is put before each of them. */
 struct doctor_in {
-    const char *root;        /* "": the real one */
-    const char *path;        /* where programs are looked for first, as in $PATH */
-    const char *program;     /* our own, as a file that is as old as the build */
-    const char *state, *run; /* folders */
-    const char *libexec;     /* folder of nightshift-keeper and nightshift-init */
-    const char *listen;      /* "127.0.0.1:7433"; "none" */
-    const char *tls_cert;    /* NULL: no TLS */
-    const char *tls_key;     /* NULL: no TLS */
-    const char *nvml;        /* not below root; NULL: searched */
-    const char *containment; /* "auto", "root", "rootless", "plain" */
-    const char *keeper_mode; /* as the daemon that asks has heard it; NULL: no daemon asks */
-    const char *logs_kept;   /* bytes, as the daemon that asks has counted them; or NULL */
-    const char *audit;       /* "ok ROWS" or "row N: WHY", as that daemon has found it; or NULL */
-    uint64_t logs_max_bytes; /* what they may be together */
-    bool keeper_external;    /* somebody else than the daemon starts the keeper */
-    bool network;            /* tenants get networks of their own */
-    bool simulated;          /* GPUs are */
+    const char *root;           /* "": the real one */
+    const char *path;           /* where programs are looked for first, as in $PATH */
+    const char *program;        /* our own, as a file that is as old as the build */
+    const char *state, *run;    /* folders */
+    const char *libexec;        /* folder of nightshift-keeper and nightshift-init */
+    const char *listen;         /* "127.0.0.1:7433"; "none" */
+    const char *tls_cert;       /* NULL: no TLS */
+    const char *tls_key;        /* NULL: no TLS */
+    const char *nvml;           /* not below root; NULL: searched */
+    const char *containment;    /* "auto", "root", "rootless", "plain" */
+    const char *keeper_mode;    /* as the daemon that asks has heard it; NULL: no daemon asks */
+    const char *logs_kept;      /* bytes, as the daemon that asks has counted them; or NULL */
+    const char *audit;          /* "ok ROWS" or "row N: WHY", from that daemon; or NULL */
+    uint64_t logs_max_bytes;    /* what they may be together */
+    bool keeper_external;       /* somebody else than the daemon starts the keeper */
+    bool network;               /* tenants get networks of their own */
+    bool simulated;             /* GPUs are */
     uint32_t store_application; /* the mark in the header of a store */
     uint32_t store_format;      /* the newest that this version knows */
     struct doctor_facts facts;
