@@ -38,6 +38,7 @@ void api_stop(struct api *a)
     feeds_free(a);
     bridges_free(a);
     tellings_free(a);
+    verifyings_free(a);
     pasts_free(a);
 }
 

@@ -5,6 +5,7 @@
 #include <sodium.h>
 #include <stdio.h>
 
+#include "api/audit.h"
 #include "base/parse.h"
 #include "store/directory.h"
 
@@ -280,6 +281,11 @@ int door_let_in(struct call *c, const struct person *x, const struct auth_key *l
     if (auth_put_key(c->api->config.auth, KEY_SESSION, &k, e) < 0)
         return -1;
     keep_key(c->api, KEY_SESSION, &k);
+    snprintf(c->who.user, sizeof c->who.user, "%s", x->name);
+    c->who.via = VIA_SESSION;
+    api_audit(c, &(struct audit_change){ .what = AUDIT_SIGNIN,
+                                         .subject = str_of(c->who.user),
+                                         .reason = str_of(k.name) });
     control_commit(c->api->config.control, (struct control_done){ on_in, in });
     return 0;
 }

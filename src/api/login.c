@@ -5,6 +5,7 @@
 #include <sodium.h>
 #include <stdio.h>
 
+#include "api/audit.h"
 #include "api/door.h"
 
 #define LOGINS_MAX 1000 /* that wait for somebody to say yes */
@@ -324,6 +325,10 @@ static int give_token(struct call *c, struct login *l, struct err *e)
     g->name = k.name;
     g->expires_ms = k.expires_ms;
     keep_key(c->api, KEY_TOKEN, &k);
+    snprintf(c->who.user, sizeof c->who.user, "%s", l->user);
+    api_audit(
+        c, &(struct audit_change){ .what = AUDIT_LOGIN,
+                                   .subject = str_of(arena_printf(a, "%s/%s", k.user, k.name)) });
     login_drop(c->api->door, l);
     control_commit(c->api->config.control, (struct control_done){ on_given, g });
     return 0;

@@ -1,7 +1,7 @@
 /* Who am I, and the notice that testers accept. */
 #include <stdio.h>
 
-#include "api/state.h"
+#include "api/audit.h"
 
 int api_whoami(struct call *c, struct err *e)
 {
@@ -76,6 +76,9 @@ int api_notice_accept(struct call *c, struct err *e)
     struct person *x = people_make(auth_people(c->api->config.auth), str_of(c->who.user));
     person_set(&x->notice, str_of(notice_id(c, id)));
     keep_person(c->api, x);
+    api_audit(c, &(struct audit_change){ .what = AUDIT_NOTICE_ACCEPT,
+                                         .subject = str_of(c->who.user),
+                                         .reason = str_of(c->api->config.notice) });
     control_commit(c->api->config.control, (struct control_done){ on_accepted, c->rq });
     return 0;
 }

@@ -90,6 +90,23 @@ static const struct api_param sso_back_params[] = {
     { "error", PARAM_TEXT, .help = "of the provider" },
     { 0 },
 };
+static const struct api_param audit_params[] = {
+    { "who", PARAM_TEXT, .help = "what this user did" },
+    { "what", PARAM_TEXT, .help = "this verb, or how it begins: `node.drain`, `pool.`" },
+    { "subject", PARAM_TEXT, .help = "what was done to this: a machine, a pool, a job's number" },
+    { "tenant", PARAM_TEXT, .help = "what was done to something of this tenant" },
+    { "since_ms", ANY_NUMBER, .help = "from this time on" },
+    { "until_ms", ANY_NUMBER, .help = "before this time" },
+    { "limit", PARAM_NUMBER, .min = 1, .max = PAGE_MAX, .help = "at most so many; by default 100" },
+    { "before", ANY_NUMBER, .help = "rows with smaller numbers: the `next` of the page before" },
+    { 0 },
+};
+static const struct api_param verify_params[] = {
+    { "head", PARAM_HEX, .min = 64, .max = 64,
+      .help = "the hash of a row that was noted: it must be in the chain" },
+    { "number", ANY_NUMBER, .help = "that row's number" },
+    { 0 },
+};
 #undef X
 
 /* who may: auth/role.h */
@@ -198,6 +215,12 @@ const struct route api_routes[] = {
     { "GET", "/v1/journal", A(ADMIN_LOOK), FN(journal),
       "What happened and what was decided, to be replayed", .param = journal_params,
       .type = "application/x-ndjson" },
+    { "GET", "/v1/audit", A(ADMIN_LOOK), FN(audit_list), "Who did what, the newest first",
+      .param = audit_params, .answer = "AuditList" },
+    { "GET", "/v1/audit/verify", A(ADMIN_LOOK), FN(audit_verify), "Is the audit as it was written?",
+      .param = verify_params, .answer = "AuditVerified" },
+    { "GET", "/v1/audit/export", A(ADMIN_LOOK), FN(audit_export),
+      "All of it, to be kept and verified elsewhere", .type = "application/x-ndjson" },
     { "GET", "/v1/tokens", A(TOKENS_LOOK), FN(token_list), "List tokens", .answer = "TokenList" },
     { "POST", "/v1/tokens", A(TOKENS), FN(token_create), "Make a token", .body = "NewToken",
       .body_optional = true, .answer = "MadeToken", .status = 201, .refuses = REFUSES_CONFLICT },

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "api/audit.h"
 #include "api/door.h"
 #include "sys/file.h"
 
@@ -82,6 +83,10 @@ static int on_hashed(struct call *c, void *ctx, const struct json *answer, const
     if (r->first)
         x->role = ROLE_ADMIN;
     keep_person(c->api, x);
+    if (!c->who.user[0]) /* nobody is signed in yet */
+        snprintf(c->who.user, sizeof c->who.user, "%s", r->user);
+    api_audit(c, &(struct audit_change){ .what = r->first ? AUDIT_SETUP : AUDIT_USER_PASSWORD,
+                                         .subject = str_of(r->user) });
     drop_other_sessions(c, r->user);
     if (r->first)
         setup_done(d);

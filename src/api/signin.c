@@ -1,6 +1,8 @@
 /* Signing a browser in and out: by password, or with a token. */
 #include <sodium.h>
+#include <stdio.h>
 
+#include "api/audit.h"
 #include "api/door.h"
 
 #define PASSWORD_LEAST 10 /* letters */
@@ -53,6 +55,8 @@ static int wrong(struct call *c, struct trying *t, struct err *e)
     log_event(c->api->config.log, LOG_WARN_, "signin.failed", "user=%s from=%s way=%s", t->user,
               http_peer(c->rq)->address, way_name(t->way));
     sodium_memzero(t->password, sizeof t->password);
+    api_audit(c, &(struct audit_change){ .what = AUDIT_SIGNIN_FAILED, .subject = str_of(t->user) });
+    control_commit(c->api->config.control, (struct control_done){ 0 });
     err_set(e, ERR_DENIED, "the name or the password is wrong");
     return err_hint(e, "check both, also whether Caps Lock is on");
 }
@@ -241,6 +245,13 @@ static struct call *kept_call(struct call *c)
     return kept;
 }
 
+static void signed_out(struct call *c, const char *user)
+{
+    snprintf(c->who.user, sizeof c->who.user, "%s", user);
+    c->who.via = VIA_SESSION;
+    api_audit(c, &(struct audit_change){ .what = AUDIT_SIGNOUT, .subject = str_of(c->who.user) });
+}
+
 int api_session_close(struct call *c, struct err *e)
 {
     const char *cookie = http_cookie(c->rq, "nightshift");
@@ -248,6 +259,9 @@ int api_session_close(struct call *c, struct err *e)
     (void)e;
     if (cookie) {
         auth_hash_key(str_of(cookie), hash);
+        const struct auth_key *k = auth_key_of(c->api->config.auth, KEY_SESSION, hash);
+        if (k)
+            signed_out(c, k->user);
         drop_key(c->api, KEY_SESSION, hash);
     }
     control_commit(c->api->config.control, (struct control_done){ on_closed, kept_call(c) });
@@ -282,6 +296,9 @@ int api_session_list(struct call *c, struct err *e)
 int api_session_close_all(struct call *c, struct err *e)
 {
     (void)e;
+    api_audit(c, &(struct audit_change){ .what = AUDIT_SIGNOUT,
+                                         .subject = str_of(c->who.user),
+                                         .reason = STR("everywhere") });
     drop_keys_of(c->api, KEY_SESSION, str_of(c->who.user));
     control_commit(c->api->config.control, (struct control_done){ on_closed, kept_call(c) });
     return 0;

@@ -12,13 +12,14 @@
 #define API_REPLY_MAX (64u << 20)
 #define PAGE_MAX 1000 /* jobs of one answer */
 
-struct follower; /* log.c */
-struct feed;     /* events.c */
-struct bridge;   /* stream.c */
-struct doctor;   /* doctor.c */
-struct telling;  /* journal.c */
-struct past;     /* why.c */
-struct door;     /* door.c */
+struct follower;  /* log.c */
+struct feed;      /* events.c */
+struct bridge;    /* stream.c */
+struct doctor;    /* doctor.c */
+struct telling;   /* telling.c */
+struct verifying; /* audit.c */
+struct past;      /* why.c */
+struct door;      /* door.c */
 
 struct api {
     struct api_config config;
@@ -27,6 +28,7 @@ struct api {
     struct feed *feeds;
     struct bridge *bridges;
     struct telling *tellings;
+    struct verifying *verifyings;
     struct past *pasts;
     struct door *door;
     struct doctor *doctor; /* NULL: no check runs */
@@ -225,13 +227,32 @@ void put_leaving(struct call *c, struct json_out *w, const char *node, const str
 void put_reservation_head(struct call *c, struct json_out *w,
                           const struct reservation_view *r); /* name, tenant, times */
 
+/* ---- what is told as lines of JSON, a page at a time (telling.c) ---- */
+
+struct audit_place {
+    struct store_audit_ends ends;
+    uint64_t after;
+    bool begun;
+};
+union telling_place {
+    struct store_journal_place journal;
+    struct audit_place audit;
+};
+struct telling_kind {
+    const char *log_name; /* of a failure */
+    int (*page)(struct api *a, union telling_place *at, struct buf *out, bool *more, struct err *e);
+};
+int telling_begin(struct call *c, const struct telling_kind *kind, const union telling_place *at,
+                  struct err *e) MUST_USE;
+
 void followers_wake(struct api *a); /* a job may have ended */
 void followers_free(struct api *a);
 void feeds_wake(struct api *a);
 void feeds_free(struct api *a);
 void bridges_free(struct api *a);
 void tellings_free(struct api *a);
-void pasts_free(struct api *a);  /* those who wait are told so */
-void doctor_stop(struct api *a); /* those who wait are told so */
+void verifyings_free(struct api *a); /* those who wait are told so */
+void pasts_free(struct api *a);      /* those who wait are told so */
+void doctor_stop(struct api *a);     /* those who wait are told so */
 
 #endif

@@ -11,7 +11,7 @@ static const struct command *const commands[] = {
     &command_drain,   &command_resume, &command_quota,        &command_usage,   &command_simulate,
     &command_events,  &command_status, &command_doctor,       &command_tokens,  &command_completion,
     &command_version, &command_help,   &command_sbatch,       &command_srun,    &command_squeue,
-    &command_scancel, &command_sinfo,  &command_sacct,
+    &command_scancel, &command_sinfo,  &command_sacct,        &command_audit,
 };
 
 const struct command *command_at(size_t i)

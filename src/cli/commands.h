@@ -19,6 +19,7 @@ extern const struct command command_nodes, command_drain, command_resume;   /* c
 extern const struct command command_quota, command_usage;                   /* cmd_share.c */
 extern const struct command command_events;                                 /* cmd_events.c */
 extern const struct command command_status, command_doctor, command_tokens; /* cmd_server.c */
+extern const struct command command_audit;                                  /* cmd_audit.c */
 extern const struct command command_simulate;                               /* cmd_simulate.c */
 extern const struct command command_help, command_version;                  /* cmd_help.c */
 extern const struct command command_completion, command_top;                /* cmd_help.c */

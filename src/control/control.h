@@ -15,6 +15,7 @@
 #include "core/core.h"
 #include "engine/engine.h"
 #include "spec/tenant.h"
+#include "store/audit.h"
 #include "store/store.h"
 #include "sys/clock.h"
 #include "sys/log.h"
@@ -25,6 +26,7 @@ struct control;
 struct control_keep {
     int64_t logs_ms, jobs_ms; /* after a job's end */
     uint64_t logs_bytes;      /* of all logs together */
+    int64_t audit_ms;         /* after a row was written */
 };
 
 /* A tenant of the settings file. */
@@ -181,6 +183,20 @@ int control_reserve(struct control *c, const struct control_reserve *r, struct c
                     struct err *e) MUST_USE;
 int control_reservation_delete(struct control *c, struct str name, struct str by,
                                struct control_done done, struct err *e) MUST_USE;
+
+/* ---- the audit ---- */
+
+/* Right after what it tells of was applied: both are in one transaction.  Number and time are not looked
+ * at. */
+void control_audit(struct control *c, const struct audit_row *r);
+
+/* What the last verification of the whole found: after a start, and once a day. */
+struct control_audit_state {
+    int64_t checked_ms; /* 0: not yet */
+    uint64_t rows, fault_at;
+    enum audit_fault fault;
+};
+struct control_audit_state control_audit_state(const struct control *c);
 
 /* ---- looking ---- */
 

@@ -83,6 +83,15 @@ struct keeping {
     uint64_t logs_removed;
 };
 
+/* How far verifying the audit has come; see audit.c. */
+struct auditing {
+    struct loop_watch *timer;
+    struct store_audit_check check;
+    bool checking;
+    int64_t day; /* of the last that was done; -1: none */
+    struct control_audit_state state;
+};
+
 struct watcher {
     loop_fn *fn;
     void *ctx;
@@ -132,6 +141,7 @@ struct control {
     struct entry **ended; /* since the last turn closed */
     size_t ends, end_cap;
     struct keeping keeping;
+    struct auditing auditing;
     struct pools pools;
     struct tenants tenants;
     struct arena arena; /* of one pass */
@@ -207,6 +217,13 @@ void pools_move(struct control *c); /* machines into the pools that they are in 
 
 /* segment.c */
 void segment_review(struct control *c);
+
+/* audit.c */
+void audit_init(struct control *c);
+void audit_free(struct control *c);
+void audit_piece(void *control); /* of verifying; comes back by itself */
+/* The oldest rows go with this batch; false: there are none, or e says why not. */
+bool audit_cut(struct control *c, struct store_batch *b, struct err *e);
 
 /* keep.c */
 void keep_init(struct control *c);

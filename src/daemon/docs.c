@@ -5,6 +5,7 @@
 #include "api/api.h"
 #include "daemon/config.h"
 #include "spec/spec.h"
+#include "wire/audit.h"
 
 #define PAGE_MAX (1u << 20)
 
@@ -13,6 +14,7 @@ static const struct page {
     void (*print)(struct buf *out);
 } pages[] = {
     { "api", api_print_reference },
+    { "audit", audit_print_reference },
     { "configuration", config_print_reference },
     { "job-spec", spec_print_reference },
 };
@@ -29,5 +31,5 @@ int docs_print(const char *page, struct err *e)
         return 0;
     }
     err_set(e, ERR_NOT_FOUND, "--docs: there is no page '%s'", page);
-    return err_hint(e, "api, configuration or job-spec");
+    return err_hint(e, "api, audit, configuration or job-spec");
 }

@@ -189,7 +189,8 @@ static int open_control(struct daemon *d, struct err *e)
                                  .scratch_mib = (uint32_t)(c->scratch_bytes >> 20),
                                  .keep = { .logs_ms = c->keep_logs_ms,
                                            .jobs_ms = c->keep_jobs_ms,
-                                           .logs_bytes = c->keep_logs_bytes } };
+                                           .logs_bytes = c->keep_logs_bytes,
+                                           .audit_ms = c->keep_audit_ms } };
     snprintf(path, sizeof path, "%s/homes", c->state);
     cc.homes = path;
     d->control = control_new(&cc, e);

@@ -10,6 +10,7 @@
 #include <sqlite3.h>
 
 #include "base/err.h"
+#include "store/statements_audit.h"
 
 #define JOB_FIXED_COLUMNS                                                                          \
     "id, tenant, user, name, uid, submitted_ms, replicas, gpu_milli, array_id, array_index"
@@ -201,6 +202,7 @@
     X(POOLS, R,                                                                                     \
       "SELECT name, calendar, nodes, exceptions, of_settings, stage FROM pool ORDER BY name")       \
     X(ANSWER, R, "SELECT body FROM answer WHERE user = ?1 AND key = ?2")                            \
+    AUDIT_STATEMENTS(X)                                                                             \
     X(META, R, "SELECT value FROM meta WHERE key = ?1")
 
 enum stmt {
