@@ -32,7 +32,8 @@
     X(RUNS, "runs")       /* how long jobs ran before it begins */                                 \
     X(WAIT, "wait")       /* how long one waited before it begins */                               \
     X(TIMES, "times")     /* how forecasts were corrected before it begins */                      \
-    X(BURST, "burst")     /* how long jobs waited before it begins, and what that taught */
+    X(BURST, "burst")     /* how long jobs waited before it begins, and what that taught */        \
+    X(LEDGER, "ledger")   /* who was entitled to GPUs and had them before it begins */
 enum event_kind {
 #define X(id, name) EVENT_##id,
     EVENT_KINDS(X)
@@ -205,6 +206,22 @@ struct event_burst {
     int64_t p50_milli, p90_milli; /* without a tenant */
 };
 
+/* One UTC day of one tenant, or of all machines, in thousandths of a GPU x ms: see core/ledger.h. */
+struct ledger_sums {
+    int64_t entitled, got, lent, borrowed;
+    int64_t frozen; /* of jobs that were taken back and want to go on */
+    int64_t wanted; /* of jobs that wait, those included */
+};
+struct ledger_machines {
+    int64_t total, got, idle, away;
+};
+struct ledger_row {
+    int64_t day;                     /* since 1970 */
+    struct str tenant;               /* with its own users; empty: all machines */
+    struct ledger_sums sums;         /* of a tenant */
+    struct ledger_machines machines; /* of all; as an event: and nothing was counted before it */
+};
+
 struct event {
     int64_t t_ms;
     enum event_kind kind;
@@ -228,6 +245,7 @@ struct event {
         struct event_wait wait;
         struct event_times times;
         struct event_burst burst;
+        struct ledger_row ledger;
     };
 };
 
