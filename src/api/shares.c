@@ -104,7 +104,7 @@ int api_usage(struct call *c, struct err *e)
         err_set(e, ERR_CONFLICT, "query 'to_ms' lies before 'from_ms'");
         return err_hint(e, "both are Unix milliseconds; without them it is the last 30 days");
     }
-    struct store_span span = { (int64_t)from, (int64_t)to, now_ms };
+    struct store_span span = { (int64_t)from, (int64_t)to, now_ms, 0 };
     if (store_usage(c->api->config.store, &c->scope, &span, http_arena(c->rq), &rows, e) < 0)
         return -1;
     json_begin(&w, NULL, '{');

@@ -27,6 +27,8 @@
     X(DELETE_TOKEN, ST_DELETE_TOKEN)                                                               \
     X(PUT_POOL, ST_PUT_POOL)                                                                       \
     X(DELETE_POOL, ST_DELETE_POOL)                                                                 \
+    X(PUT_LEDGER, ST_PUT_LEDGER)                                                                   \
+    X(PUT_MACHINES, ST_PUT_MACHINES)                                                               \
     X(PUT_ANSWER, ST_PUT_ANSWER)                                                                   \
     X(PRUNE_ANSWERS, ST_PRUNE_ANSWERS)                                                             \
     X(SET_META, ST_SET_META)                                                                       \

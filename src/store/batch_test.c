@@ -1,6 +1,7 @@
 #include "store/batch.h"
 
 #include "store/kept.h"
+#include "store/ledger.h"
 #include "store/pools.h"
 #include "tests/lib/storing.h"
 
@@ -51,6 +52,8 @@ static void every_operation_has_as_many_fields_as_its_statement_asks_for(void)
     store_delete_token(b, token.hash);
     store_put_pool(b, &(struct store_pool){ .name = STR("p") });
     store_delete_pool(b, STR("p"));
+    store_put_ledger(b, &(struct ledger_row){ .tenant = STR("a") });
+    store_put_ledger(b, &(struct ledger_row){ .day = 1 });
     store_put_answer(b, STR("ana"), STR("k"), 1, STR("{}"));
     store_set_meta(b, "k", STR("v"));
     store_size_log(b, 1, 5);
@@ -66,7 +69,7 @@ static void every_operation_has_as_many_fields_as_its_statement_asks_for(void)
         [OP_PUT_ANSWER] = 4,    [OP_PRUNE_ANSWERS] = 2, [OP_SET_META] = 2,
         [OP_SIZE_LOG] = 2,      [OP_WHOLE_DAYS] = 1,    [OP_REMOVE_LOG] = 3,
         [OP_REMOVE_JOB] = 1,    [OP_PRUNE_CARRIED] = 2, [OP_PUT_POOL] = 5,
-        [OP_DELETE_POOL] = 1,
+        [OP_DELETE_POOL] = 1,   [OP_PUT_LEDGER] = 8,    [OP_PUT_MACHINES] = 5,
     };
     struct batch_cursor c = { b->p, b->p + b->n };
     struct field f[OP_FIELDS_MAX];

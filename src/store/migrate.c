@@ -28,10 +28,13 @@ static const char kept[] =
 static const char pools[] =
 #include "0005-pools.sql.inc"
     ;
+static const char ledger[] =
+#include "0008-ledger.sql.inc"
+    ;
 
 const struct migration migrations[] = {
     { 1, "tables", tables }, { 2, "counts", counts }, { 3, "usage", usage },
-    { 4, "kept", kept },     { 5, "pools", pools },
+    { 4, "kept", kept },     { 5, "pools", pools },   { 6, "ledger", ledger },
 };
 const size_t migrations_n = ARRAY_LEN(migrations);
 

@@ -90,7 +90,7 @@ static void compare(struct storing *t, const struct world *w, uint64_t seed)
     struct rng r = { seed + 77 };
     for (int i = 0; i < SPANS; i++) {
         int64_t x = moment(&r), y = rng_below(&r, 3) ? moment(&r) : x + length(&r);
-        struct store_span span = { MIN(x, y), MAX(x, y), w->now_ms };
+        struct store_span span = { MIN(x, y), MAX(x, y), w->now_ms, 0 };
         struct store_usages got;
         struct err e = { 0 };
         uint64_t runs = 0, want = 0;
