@@ -195,9 +195,10 @@ api_fn api_node_list, api_node_drain, api_node_resume;             /* nodes.c */
 api_fn api_pool_list, api_pool_get, api_pool_put, api_pool_delete, api_pool_open, api_pool_close,
     api_pool_regular; /* pools.c */
 api_fn api_reservation_list, api_reservation_get, api_reservation_put,
-    api_reservation_delete;  /* reservations.c */
-api_fn api_quota, api_usage; /* shares.c */
-api_fn api_events;           /* events.c */
+    api_reservation_delete;     /* reservations.c */
+api_fn api_quota;               /* shares.c */
+api_fn api_usage, api_fairness; /* usage.c */
+api_fn api_events;              /* events.c */
 api_fn api_token_list, api_token_create, api_token_delete, api_session_open, api_session_close,
     api_whoami;                                                                   /* people.c */
 api_fn api_server, api_health, api_ready, api_metrics, api_openapi, api_profiles; /* server.c */

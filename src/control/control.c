@@ -66,7 +66,8 @@ struct control *control_new(const struct control_config *config, struct err *e)
     turn_init(c);
     keep_init(c);
     if (accounts_load(&c->accounts, config->store, e) < 0 || recover(c, e) < 0 ||
-        fairness_load(c, e) < 0 || set_policy(c, e) < 0 || set_tenants(c, e) < 0 || pools_load(c, e) < 0)
+        fairness_load(c, e) < 0 || set_policy(c, e) < 0 || set_tenants(c, e) < 0 ||
+        pools_load(c, e) < 0)
         return NULL;
     c->config.tenant = NULL; /* borrowed for this call */
     c->config.pool = NULL;

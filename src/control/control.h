@@ -13,6 +13,7 @@
 #include "control/pool.h"
 #include "core/core.h"
 #include "engine/engine.h"
+#include "store/ledger.h"
 #include "store/store.h"
 #include "sys/clock.h"
 #include "sys/log.h"
@@ -176,6 +177,9 @@ bool control_pool_find(const struct control *c, struct str name, struct control_
 struct core *control_core(struct control *c); /* to look at; only control changes it */
 const struct engine *control_engine(const struct control *c);
 int64_t control_now_ms(const struct control *c);
+/* Whose the GPUs were on these days, as of now; in no order of days. */
+int control_ledger(const struct control *c, const struct store_scope *who, struct store_days days,
+                   store_ledger_fn *fn, void *ctx, struct err *e) MUST_USE;
 const struct policy *control_policy(const struct control *c);
 
 /* What of a machine the core does not keep. */

@@ -45,6 +45,43 @@ void fairness_write(struct control *c, bool now)
     f->written_ms = now_ms;
 }
 
+/* ---- reading ---- */
+
+struct reading {
+    const struct store_scope *who;
+    struct store_days days;
+    int64_t first; /* day that the core has */
+    store_ledger_fn *fn;
+    void *ctx;
+};
+
+static void find_first(void *ctx, const struct ledger_row *row)
+{
+    struct reading *r = ctx;
+    r->first = MIN(r->first, row->day);
+}
+
+static void tell_row(void *ctx, const struct ledger_row *row)
+{
+    const struct reading *r = ctx;
+    bool seen = row->tenant.n == 0 || store_scope_sees(r->who, row->tenant);
+    if (row->day < r->days.to && seen)
+        r->fn(r->ctx, row);
+}
+
+int control_ledger(const struct control *c, const struct store_scope *who, struct store_days days,
+                   store_ledger_fn *fn, void *ctx, struct err *e)
+{
+    struct reading r = { who, days, INT64_MAX, fn, ctx };
+    struct ledger_span now = { days.from, control_now_ms(c) };
+    core_ledger(c->core, (struct ledger_span){ INT64_MIN, now.now_ms }, find_first, &r);
+    days.to = MIN(days.to, r.first);
+    if (store_ledger(c->config.store, who, days, fn, ctx, e) < 0)
+        return -1;
+    core_ledger(c->core, now, tell_row, &r);
+    return 0;
+}
+
 void fairness_minute(struct control *c)
 {
     if (floor_div(control_now_ms(c), DAY_MS) == c->fairness.day)

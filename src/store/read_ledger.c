@@ -38,7 +38,7 @@ int store_ledger(struct store *s, const struct store_scope *who, struct store_da
     sqlite3_bind_int64(q, 2, days.to);
     while ((got = row_next(s, q, e)) > 0) {
         struct str tenant = row_text(q, 1, NULL);
-        if (tenant.n == 0 || scope_sees(who, tenant))
+        if (tenant.n == 0 || store_scope_sees(who, tenant))
             tell_row(q, fn, ctx);
     }
     return got;

@@ -28,7 +28,7 @@ int store_job_runs(struct store *s, const struct store_scope *who, uint64_t job,
     row_bind_u64(q, 1, job);
     int got;
     while ((got = row_next(s, q, e)) > 0) {
-        if (!scope_sees(who, row_text(q, 2, NULL)))
+        if (!store_scope_sees(who, row_text(q, 2, NULL)))
             continue;
         vec_grow(v, n, cap);
         v[n++] = run_of_row(q, a);
@@ -94,7 +94,7 @@ static uint32_t name_in_row(struct sums *u, sqlite3_stmt *q, int column, enum st
 /* Columns 0 to 2 name it; NULL when it may not be seen. */
 static struct sum *sum_of_row(struct sums *u, sqlite3_stmt *q, int64_t day)
 {
-    if (!scope_sees(u->who, row_text(q, 0, NULL)))
+    if (!store_scope_sees(u->who, row_text(q, 0, NULL)))
         return NULL;
     struct sum add = { .day = is_by(u, USAGE_BY_DAY) ? day : 0,
                        .tenant = name_in_row(u, q, 0, USAGE_BY_TENANT),
