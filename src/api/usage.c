@@ -272,7 +272,7 @@ int api_fairness(struct call *c, struct err *e)
     AUTO(buf_free) struct buf b = BUF(API_REPLY_MAX);
     if (read_span(c, &q, e) < 0)
         return -1;
-    struct store_days days = { q.from_ms / DAY_MS, (q.to_ms + DAY_MS - 1) / DAY_MS };
+    struct control_days days = { q.from_ms / DAY_MS, (q.to_ms + DAY_MS - 1) / DAY_MS, q.now_ms };
     q.from_ms = days.from * DAY_MS;
     q.to_ms = MIN(days.to * DAY_MS, q.now_ms);
     q.to_ms = MAX(q.to_ms, q.from_ms);

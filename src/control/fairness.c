@@ -49,8 +49,7 @@ void fairness_write(struct control *c, bool now)
 
 struct reading {
     const struct store_scope *who;
-    struct store_days days;
-    int64_t first; /* day that the core has */
+    int64_t to, first; /* first: day that the core has */
     store_ledger_fn *fn;
     void *ctx;
 };
@@ -65,20 +64,19 @@ static void tell_row(void *ctx, const struct ledger_row *row)
 {
     const struct reading *r = ctx;
     bool seen = row->tenant.n == 0 || store_scope_sees(r->who, row->tenant);
-    if (row->day < r->days.to && seen)
+    if (row->day < r->to && seen)
         r->fn(r->ctx, row);
 }
 
-int control_ledger(const struct control *c, const struct store_scope *who, struct store_days days,
+int control_ledger(const struct control *c, const struct store_scope *who, struct control_days days,
                    store_ledger_fn *fn, void *ctx, struct err *e)
 {
-    struct reading r = { who, days, INT64_MAX, fn, ctx };
-    struct ledger_span now = { days.from, control_now_ms(c) };
-    core_ledger(c->core, (struct ledger_span){ INT64_MIN, now.now_ms }, find_first, &r);
-    days.to = MIN(days.to, r.first);
-    if (store_ledger(c->config.store, who, days, fn, ctx, e) < 0)
+    struct reading r = { who, days.to, INT64_MAX, fn, ctx };
+    core_ledger(c->core, (struct ledger_span){ INT64_MIN, days.now_ms }, find_first, &r);
+    struct store_days over = { days.from, MIN(days.to, r.first) };
+    if (store_ledger(c->config.store, who, over, fn, ctx, e) < 0)
         return -1;
-    core_ledger(c->core, now, tell_row, &r);
+    core_ledger(c->core, (struct ledger_span){ days.from, days.now_ms }, tell_row, &r);
     return 0;
 }
 

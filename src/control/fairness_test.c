@@ -35,8 +35,8 @@ static int64_t ledger_got(struct controlling *t)
 {
     struct got g = { 0 };
     struct err e = { 0 };
-    CHECK(control_ledger(t->c, &storing_all, (struct store_days){ 0, INT64_MAX }, add_row, &g,
-                         &e) == 0);
+    CHECK(control_ledger(t->c, &storing_all, (struct control_days){ 0, INT64_MAX, t->now_ms },
+                         add_row, &g, &e) == 0);
     CHECK(!g.wrong);
     CHECK_INT(g.milli_ms, g.machines);
     return g.milli_ms;
