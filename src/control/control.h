@@ -13,8 +13,8 @@
 #include "control/pool.h"
 #include "core/core.h"
 #include "engine/engine.h"
-#include "store/ledger.h"
 #include "store/store.h"
+#include "store/usage.h"
 #include "sys/clock.h"
 #include "sys/log.h"
 

@@ -5,7 +5,7 @@
  * writes it. */
 #include "base/date.h"
 #include "control/state.h"
-#include "store/ledger.h"
+#include "store/usage.h"
 
 #define WRITE_MS INT64_C(60000)
 

@@ -1,7 +1,7 @@
 /* Whose the GPUs were: what the core counts, what is in the store, and what the runs come to. */
 #include "base/date.h"
 #include "journal/journal.h"
-#include "store/ledger.h"
+#include "store/usage.h"
 #include "tests/lib/controlling.h"
 
 #define JOB(gpus, fields)                                                                          \

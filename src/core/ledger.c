@@ -147,7 +147,7 @@ static struct basis basis_now(const struct core *c, int64_t got_milli)
 {
     const struct cluster *cl = &c->cluster;
     struct basis d = { .capacity_milli = got_milli + (int64_t)cl->free.of[RES_GPU],
-                     .gpus = cl->total.of[RES_GPU] / GPU_MILLI };
+                       .gpus = cl->total.of[RES_GPU] / GPU_MILLI };
     for (uint32_t m = 0; m < cl->models.n; m++)
         d.worth_milli += (uint64_t)cl->model_gpus[m] * cl->model_cost_milli[m];
     return d;

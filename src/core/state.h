@@ -43,7 +43,7 @@ struct core {
     struct history history;
     int64_t history_ms, rate_ms; /* when it is derived next, and what runs is rated next */
     struct forecast forecast;
-    struct ledger *ledger; /* its rates are worked out when asked */
+    struct ledger *ledger;           /* its rates are worked out when asked */
     struct reservation *reservation; /* its number is its place, from 1 */
     uint32_t reservations, reservation_cap;
     struct promise *promise;

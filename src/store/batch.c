@@ -3,9 +3,9 @@
 #include <stdio.h>
 
 #include "store/kept.h"
-#include "store/ledger.h"
 #include "store/pools.h"
 #include "store/read.h"
+#include "store/usage.h"
 
 #define FIRST_BYTES 512u
 #define TRIM_ROWS 2000 /* of each kind at a time: some milliseconds of the writer's */

@@ -1,8 +1,8 @@
 #include "store/batch.h"
 
 #include "store/kept.h"
-#include "store/ledger.h"
 #include "store/pools.h"
+#include "store/usage.h"
 #include "tests/lib/storing.h"
 
 static void operations_come_back_as_they_were_recorded(void)

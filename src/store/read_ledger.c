@@ -1,6 +1,6 @@
 /* Whose the machines' GPUs were: rows as they were written. */
-#include "store/ledger.h"
 #include "store/read.h"
+#include "store/usage.h"
 
 int store_ledger_last_day(struct store *s, int64_t *out, struct err *e)
 {

@@ -1,4 +1,4 @@
-#include "store/ledger.h"
+#include "store/usage.h"
 
 #include "base/buf.h"
 #include "tests/lib/storing.h"

@@ -1,6 +1,7 @@
 /* Usage of a span: whole days from their sums; of the days that its ends cut, the runs themselves. */
 #include "base/map.h"
 #include "store/read.h"
+#include "store/usage.h"
 
 #define NAME_BITS 21u /* three of them make a key */
 

@@ -1,3 +1,4 @@
+#include "store/usage.h"
 #include "tests/lib/storing.h"
 
 static void put(struct store_batch *b, uint64_t job, const char *tenant, const char *user,

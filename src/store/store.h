@@ -213,19 +213,6 @@ int store_events_after(struct store *s, const struct store_scope *who,
                        struct err *e) MUST_USE;
 uint64_t store_last_event(const struct store *s); /* also uncommitted ones */
 
-/* What usage is summed by. */
-#define STORE_USAGE_BYS(X)                                                                         \
-    X(DAY, "day")                                                                                  \
-    X(TENANT, "tenant")                                                                            \
-    X(USER, "user")                                                                                \
-    X(MODEL, "model")
-enum store_usage_by {
-#define X(id, name) USAGE_BY_##id,
-    STORE_USAGE_BYS(X)
-#undef X
-    USAGE_BY_COUNT
-};
-
 struct store_usage {
     int64_t day;                    /* since 1970 in UTC; by day only */
     struct str tenant, user, model; /* empty where it is not summed by them */
@@ -239,7 +226,7 @@ struct store_usages {
 struct store_span {
     int64_t from_ms, to_ms;
     int64_t now_ms; /* where a run that goes on is cut */
-    unsigned by;    /* bits 1 << enum store_usage_by; 0: tenant, user and model */
+    unsigned by;    /* bits 1 << enum store_usage_by (usage.h); 0: all but the day */
 };
 int store_usage(struct store *s, const struct store_scope *who, const struct store_span *span,
                 struct arena *a, struct store_usages *out, struct err *e) MUST_USE;
