@@ -39,8 +39,7 @@ void fairness_write(struct control *c, bool now)
     if (!due && !now)
         return;
     core_ledger(c->core, (struct ledger_span){ f->day, now_ms }, put_row, turn_open(c)->batch);
-    core_ledger_forget(c->core,
-                       MIN(f->day, day)); /* the day that was written last is still asked for */
+    core_ledger_forget(c->core, MIN(f->day, day)); /* not what is on its way to the disk */
     f->day = day;
     f->written_ms = now_ms;
 }

@@ -3,9 +3,10 @@
 #include "base/date.h"
 #include "core/state.h"
 
-/* 68 million GPUs, about what a day's sum can have at all; what is guaranteed or wanted beyond it is
- * counted as this. */
-#define MOST_MILLI (INT64_C(1) << 36)
+/* 17 million GPUs: what is guaranteed or wanted beyond it is counted as this, so that a day's sum, and
+ * twice that, has room. */
+#define MOST_MILLI (INT64_C(1) << 34)
+#define SUM_MAX (MOST_MILLI * DAY_MS)
 
 __extension__ typedef unsigned __int128 u128;
 
@@ -304,7 +305,7 @@ void ledger_count(struct core *c, int64_t now_ms)
         struct ledger_day *d = day_at(l, floor_div(from_ms, DAY_MS));
         int64_t ms = MIN(now_ms, (d->day + 1) * DAY_MS) - from_ms;
         add_machines(&d->machines, &l->rate, ms);
-        for (uint32_t i = l->tenants; i-- > 1;)
+        for (uint32_t i = l->tenants; i-- > 1;) /* the last first: its row makes room for all */
             add_sums(tenant_at(d, l, i), &l->tenant[i].rate, ms);
         from_ms += ms;
     }
@@ -320,7 +321,7 @@ static bool is_row_of_day(const struct ledger_row *r)
                           r->machines.idle, r->machines.away };
     bool good = r->day >= -TIME_MAX_MS / DAY_MS - 1 && r->day <= TIME_MAX_MS / DAY_MS;
     for (size_t i = 0; i < ARRAY_LEN(v); i++)
-        good = good && v[i] >= 0 && v[i] <= INT64_MAX / 2;
+        good = good && v[i] >= 0 && v[i] <= SUM_MAX;
     return good;
 }
 
