@@ -280,6 +280,11 @@ def _(c):
         text = c.ask("GET", path)
         assert "\r\n" in text and not any(line.startswith(("=", "+", "-", "@")) for line in text.splitlines()), text
     same(c.ask("GET", "/v1/usage?format=csv&group=day,model").splitlines()[0], "day,model,gpu_hours,cpu_hours,runs")
+    for accept, kind in (("text/csv", "text/csv; charset=utf-8"), ("*/*", "application/json")):
+        conn = cl.UnixConnection(f"{c.run}/api.sock", cl.PATIENCE_S)
+        conn.request("GET", "/v1/usage", headers={"Accept": accept})
+        same(conn.getresponse().headers["Content-Type"], kind)
+        conn.close()
     words = says(c, "usage", "--by", "user,tenant")
     same(words.splitlines()[0].split(), ["TENANT", "USER", "GPU", "HOURS", "CPU", "HOURS", "RUNS"])
 
