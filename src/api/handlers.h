@@ -16,9 +16,10 @@ api_fn api_node_list, api_node_drain, api_node_resume;             /* nodes.c */
 api_fn api_pool_list, api_pool_get, api_pool_put, api_pool_delete, api_pool_open, api_pool_close,
     api_pool_regular; /* pools.c */
 api_fn api_reservation_list, api_reservation_get, api_reservation_put,
-    api_reservation_delete;  /* reservations.c */
-api_fn api_quota, api_usage; /* shares.c */
-api_fn api_events;           /* events.c */
+    api_reservation_delete;     /* reservations.c */
+api_fn api_quota;               /* shares.c */
+api_fn api_usage, api_fairness; /* usage.c */
+api_fn api_events;              /* events.c */
 api_fn api_tenant_list, api_tenant_get, api_tenant_put, api_tenant_delete, api_member_put,
     api_member_delete; /* tenants.c */
 api_fn api_user_list, api_user_get, api_user_put, api_user_delete, api_owner_put,

@@ -6,6 +6,7 @@
 #define YES_NO "true|false|yes|no|on|off|1|0"
 #define UP_TO(n) PARAM_NUMBER, .max = (n)
 #define ANY_NUMBER UP_TO(NUMBER_MAX)
+#define FORMAT_HELP "by default as `Accept` says, else JSON"
 
 static const struct api_param list_params[] = {
     { "state", PARAM_WORDS, .words = STATE_WORDS,
@@ -56,6 +57,17 @@ static const struct api_param send_params[] = {
 static const struct api_param usage_params[] = {
     { "from_ms", ANY_NUMBER, .help = "from this time on; by default 30 days ago" },
     { "to_ms", ANY_NUMBER, .help = "up to this time; by default now" },
+    { "group", PARAM_WORDS, .words = "day|tenant|user|model",
+      .help = "what it is summed by, separated by commas; by default tenant,user,model" },
+    { "format", PARAM_WORD, .words = "json|csv", .help = FORMAT_HELP },
+    { 0 },
+};
+static const struct api_param fairness_params[] = {
+    { "from_ms", ANY_NUMBER,
+      .help = "from the day on in which this time lies; by default 30 days ago" },
+    { "to_ms", ANY_NUMBER, .help = "up to the end of the day of this time; by default now" },
+    { "by", PARAM_WORD, .words = "total|day", .help = "one row for all days, or one a day" },
+    { "format", PARAM_WORD, .words = "json|csv", .help = FORMAT_HELP },
     { 0 },
 };
 static const struct api_param events_params[] = {
@@ -206,8 +218,12 @@ const struct route api_routes[] = {
       "Say who owns it no more", .about = ABOUT_NODE, .status = 204 },
     { "GET", "/v1/quota", A(SEE), FN(quota), "Tenants: what they may have, have and had",
       .answer = "Quota" },
-    { "GET", "/v1/usage", A(SEE), FN(usage), "GPU-hours by tenant, user and model",
-      .param = usage_params, .answer = "Usage", .refuses = REFUSES_CONFLICT },
+    { "GET", "/v1/usage", A(SEE), FN(usage), "GPU-hours by day, tenant, user and model",
+      .param = usage_params, .answer = "Usage", .other_type = "text/csv",
+      .refuses = REFUSES_CONFLICT },
+    { "GET", "/v1/fairness", A(SEE), FN(fairness),
+      "Who was entitled to GPUs, who had them, and who lent them", .param = fairness_params,
+      .answer = "Fairness", .other_type = "text/csv", .refuses = REFUSES_CONFLICT },
     { "GET", "/v1/profiles", A(LOOK), FN(profiles), "Named bundles of resources",
       .answer = "ProfileList" },
     { "GET", "/v1/events", A(SEE), FN(events), "What happens, as it happens (SSE)",

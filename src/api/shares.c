@@ -1,7 +1,5 @@
-/* Tenants: what they may have, have and had; usage over time. */
+/* Tenants: what they may have, have and had. */
 #include "api/state.h"
-
-#define DAY_MS (86400 * INT64_C(1000))
 
 static void put_amounts(struct json_out *w, const char *key, const struct amounts *a)
 {
@@ -73,43 +71,6 @@ int api_quota(struct call *c, struct err *e)
             json_put_null(&w, "parent");
         json_put_f64(&w, "guarantee", (double)v.guarantee_milli / 1e3, 3);
         put_users(c, &w, i);
-        json_end(&w, '}');
-    }
-    json_end(&w, ']');
-    json_end(&w, '}');
-    reply_json(c, 200, &b);
-    return 0;
-}
-
-int api_usage(struct call *c, struct err *e)
-{
-    int64_t now_ms = control_now_ms(c->api->config.control);
-    uint64_t from = query_number(c, "from_ms", (uint64_t)(now_ms - 30 * DAY_MS)),
-             to = query_number(c, "to_ms", (uint64_t)now_ms);
-    struct store_usages rows;
-    AUTO(buf_free) struct buf b = BUF(API_REPLY_MAX);
-    struct json_out w = { .b = &b };
-    if (to < from) {
-        c->field = "to_ms";
-        err_set(e, ERR_CONFLICT, "query 'to_ms' lies before 'from_ms'");
-        return err_hint(e, "both are Unix milliseconds; without them it is the last 30 days");
-    }
-    struct store_span span = { (int64_t)from, (int64_t)to, now_ms };
-    if (store_usage(c->api->config.store, &c->scope, &span, http_arena(c->rq), &rows, e) < 0)
-        return -1;
-    json_begin(&w, NULL, '{');
-    json_put_u64(&w, "from_ms", from);
-    json_put_u64(&w, "to_ms", to);
-    json_begin(&w, "rows", '[');
-    for (size_t i = 0; i < rows.n; i++) {
-        const struct store_usage *row = rows.v;
-        json_begin(&w, NULL, '{');
-        json_put_str(&w, "tenant", row[i].tenant);
-        json_put_str(&w, "user", row[i].user);
-        json_put_str(&w, "model", row[i].model);
-        json_put_f64(&w, "gpu_hours", (double)row[i].gpu_ms / 3.6e6, 6);
-        json_put_f64(&w, "cpu_hours", (double)row[i].cpu_ms / 3.6e6, 6);
-        json_put_u64(&w, "runs", row[i].runs);
         json_end(&w, '}');
     }
     json_end(&w, ']');

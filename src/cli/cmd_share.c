@@ -1,10 +1,7 @@
-/* quota, usage: who may have how much, and who had. */
-#include <stdio.h>
-
+/* quota: who may have how much, and has. */
 #include "cli/commands.h"
 #include "cli/field.h"
 #include "cli/text.h"
-#include "cli/when.h"
 
 struct quota_opts {
     struct common common;
@@ -102,78 +99,4 @@ const struct command command_quota = {
     .group = GROUP_CLUSTER,
     COMMAND_OPTS(quota_opts, struct quota_opts),
     .run = run_quota,
-};
-
-/* ---- usage ---- */
-
-struct usage_opts {
-    struct common common;
-    const char *from, *to;
-    uint64_t days;
-};
-
-static const struct opt usage_opts[] = {
-    { "from", OPT_TEXT, offsetof(struct usage_opts, from), "TIME", "2026-03-01, 12:30, 3d (ago)", 0,
-      0 },
-    { "to", OPT_TEXT, offsetof(struct usage_opts, to), "TIME", "until then (now)", 0, 0 },
-    { "days", OPT_NUMBER, offsetof(struct usage_opts, days), "N", "the last N days (30)", 1, 3660 },
-    OPTS_OUTPUT(struct usage_opts),
-    OPTS_COMMON(struct usage_opts),
-};
-
-static const struct column usage_columns[] = {
-    { "TENANT", false, true },    { "USER", false, true },      { "MODEL", false, true },
-    { "GPU HOURS", true, false }, { "CPU HOURS", true, false }, { "RUNS", true, false },
-};
-
-static int print_usage(const struct usage_opts *o, const struct json *root, struct err *e)
-{
-    const struct json *rows = json_find(root, "rows");
-    AUTO(table_free_p) struct table *t = table_new(usage_columns, ARRAY_LEN(usage_columns));
-    for (const struct json *r = json_is_array(rows) ? json_first(rows) : NULL; r;
-         r = json_next(rows, r)) {
-        struct str model = field_str(r, "model");
-        table_add(t, field_str(r, "tenant"));
-        table_add(t, field_str(r, "user"));
-        table_add(t, model.n ? model : STR("-"));
-        table_printf(t, "%.2f", field_f64(r, "gpu_hours"));
-        table_printf(t, "%.2f", field_f64(r, "cpu_hours"));
-        table_printf(t, "%llu", (unsigned long long)field_u64(r, "runs"));
-    }
-    return cli_print_table(t, &o->common, e);
-}
-
-static int run_usage(struct cli *c, const void *opts_p, struct words args, struct err *e)
-{
-    const struct usage_opts *o = opts_p;
-    enum output form = cli_output(&o->common);
-    int64_t now = cli_now_ms(), to = now;
-    int64_t from = now - (int64_t)(o->days ? o->days : 30) * 86400000;
-    AUTO(answer_free) struct answer a = { 0 };
-    (void)args;
-    if (o->days && o->from)
-        return err_set(e, ERR_INVALID, "--days and --from exclude each other");
-    if ((o->from && when_parse(o->from, now, &from, e) < 0) ||
-        (o->to && when_parse(o->to, now, &to, e) < 0))
-        return -1;
-    if (from > to)
-        return err_set(e, ERR_INVALID, "--from is after --to");
-    char path[128];
-    snprintf(path, sizeof path, "/v1/usage?from_ms=%lld&to_ms=%lld", (long long)from,
-             (long long)to);
-    if (cli_call(c, &(struct call){ .path = path }, &a, e) < 0)
-        return -1;
-    if (form == OUT_JSON || form == OUT_YAML)
-        return cli_print_raw(buf_str(&a.body), form, e);
-    AUTO(json_free_p) struct json_doc *doc = json_read(buf_str(&a.body), e);
-    return doc ? print_usage(o, json_root(doc), e) : -1;
-}
-
-const struct command command_usage = {
-    .name = "usage",
-    .args = "",
-    .help = "GPU and CPU hours of groups and users",
-    .group = GROUP_CLUSTER,
-    COMMAND_OPTS(usage_opts, struct usage_opts),
-    .run = run_usage,
 };
