@@ -4,6 +4,7 @@
 #include <strings.h>
 
 #include "api/state.h"
+#include "auth/oauth.h"
 #include "base/parse.h"
 #include "sys/weak.h"
 
@@ -20,6 +21,7 @@ struct api *api_new(const struct api_config *c, struct err *e)
     a->config = *c;
     a->watch = -1;
     a->started_ms = clock_now_ms(&c->clock);
+    a->oauth = oauth_new();
     a->files = filewatch_new(c->loop, e);
     if (!a->files)
         return NULL;
@@ -48,6 +50,7 @@ struct api *api_free(struct api *a)
     if (a->watch >= 0)
         control_unwatch(a->config.control, a->watch);
     filewatch_free(a->files);
+    oauth_free(a->oauth);
     free(a);
     return NULL;
 }
@@ -231,7 +234,8 @@ static int run(struct call *c, struct err *e)
         }
         set_scope(c);
     }
-    if (check_params(c, r, e) < 0 || (r->access != ACCESS_PUBLIC && authorize(c, e) < 0))
+    if ((!r->oauth && check_params(c, r, e) < 0) ||
+        (r->access != ACCESS_PUBLIC && authorize(c, e) < 0))
         return -1;
     return r->fn(c, e);
 }

@@ -31,6 +31,7 @@ struct api_config {
     void *mode_ctx;
     const char *const *doctor_argv; /* prints doctor.h's JSON; ends with NULL; borrowed */
     bool secure_cookies;
+    const char *external_url; /* how people reach us, without a slash at its end; NULL: not said */
     const struct api_profile *profile; /* borrowed as long as the API lives */
     size_t profiles;
 };

@@ -2,6 +2,7 @@
 #include "store/directory.h"
 
 #include "api/state.h"
+#include "auth/oauth.h"
 
 static struct people *people_of(struct api *a)
 {
@@ -54,6 +55,11 @@ static int load_session(struct api *a, const struct store_entry *row, struct err
     return auth_read_key(a->config.auth, KEY_SESSION, row->name, row->body, e);
 }
 
+static int load_client(struct api *a, const struct store_entry *row, struct err *e)
+{
+    return oauth_read_client(a->oauth, row->name, row->body, e);
+}
+
 static int load_place(struct api *a, const struct store_entry *row, struct err *e)
 {
     AUTO(json_free_p) struct json_doc *d = json_read(row->body, e);
@@ -85,7 +91,7 @@ int directory_load(struct api *a, struct err *e)
     } rows[] = {
         { DIRECTORY_PERSON, load_person },   { DIRECTORY_PLACE, load_place },
         { DIRECTORY_MACHINE, load_machine }, { DIRECTORY_TOKEN, load_token },
-        { DIRECTORY_SESSION, load_session },
+        { DIRECTORY_SESSION, load_session }, { DIRECTORY_CLIENT, load_client },
     };
     learn_tenants(a);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
@@ -161,6 +167,7 @@ size_t drop_keys_of(struct api *a, enum key_kind kind, struct str user)
 {
     const struct auth_key *k;
     size_t dropped = 0;
+    oauth_drop_user(a->oauth, user); /* what they let other tools know goes with it */
     for (size_t i = 0; (k = auth_key_at(a->config.auth, kind, i));) {
         uint8_t hash[KEY_HASH_BYTES];
         memcpy(hash, k->hash, sizeof hash);

@@ -19,8 +19,11 @@ struct doctor;   /* doctor.c */
 struct telling;  /* journal.c */
 struct past;     /* why.c */
 
+struct oauth; /* auth/oauth.h */
+
 struct api {
     struct api_config config;
+    struct oauth *oauth;
     struct filewatch *files;
     struct follower *followers;
     struct feed *feeds;
@@ -76,7 +79,8 @@ struct api_param {
 /* Refusals of a call beyond those that follow from its path, its role and its body. */
 enum refusal {
     REFUSES_CONFLICT = 1,
-    REFUSES_DENIED = 2
+    REFUSES_DENIED = 2,
+    REFUSES_NOT_FOUND = 4
 };
 
 /* What the first parameter of a path names: whose it is decides who may. */
@@ -102,6 +106,7 @@ struct route {
     enum about about;
     bool makes; /* what it is about need not be there yet */
     bool body_optional, body_is_bytes;
+    bool oauth; /* RFC 6749: forms in, its errors out, parameters that are not known are let be */
     unsigned refuses; /* of enum refusal */
 };
 extern const struct route api_routes[];

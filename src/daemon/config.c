@@ -6,6 +6,7 @@
 
 #include "base/opts.h"
 #include "base/parse.h"
+#include "base/url.h"
 #include "base/yaml.h"
 #include "sys/file.h"
 
@@ -16,7 +17,8 @@ enum key_type {
     KEY_SIZE,
     KEY_CPUS,
     KEY_DURATION,
-    KEY_CHOICE
+    KEY_CHOICE,
+    KEY_URL
 };
 
 static const struct key {
@@ -37,6 +39,9 @@ static const struct key {
     { "socket", KEY_TEXT, AT(socket), "", "PATH", "the API on this machine (RUN/api.sock)", 0 },
     { "tls_cert", KEY_TEXT, AT(tls_cert), "", "FILE", "certificate chain (PEM)", 0 },
     { "tls_key", KEY_TEXT, AT(tls_key), "", "FILE", "its private key (PEM)", 0 },
+    { "external_url", KEY_URL, AT(external_url), "", "URL",
+      "the address that people use, e.g. of a proxy before this server: https://gpu.lab.example",
+      0 },
     { "libexec", KEY_TEXT, AT(libexec), "", "DIR",
       "where nightshift-keeper and nightshift-init are (beside this program, or as installed)", 0 },
     { "log_level", KEY_CHOICE, AT(log_level), "info", "debug|info|warn|error", "what is logged",
@@ -112,6 +117,22 @@ static int is_word(const char *words, struct str s, struct err *e)
     return err_hint(e, "one of: %s", words);
 }
 
+/* Without a query, and without the slash at its end. */
+static int read_url(struct config *c, struct str s, const char **out, struct err *e)
+{
+    struct url u;
+    if (url_parse(s, &u, e) < 0)
+        return -1;
+    if (u.has_query) {
+        err_set(e, ERR_INVALID, "'%.*s' has a query", STR_ARG(s));
+        return err_hint(e, "e.g. https://gpu.lab.example, or with a path: https://lab.example/gpu");
+    }
+    while (s.p[s.n - 1] == '/')
+        s.n--;
+    *out = arena_strndup(&c->arena, s.p, s.n);
+    return 0;
+}
+
 static int set_value(struct config *c, const struct key *k, const char *text, struct err *e)
 {
     void *at = (char *)c + k->offset;
@@ -130,6 +151,7 @@ static int set_value(struct config *c, const struct key *k, const char *text, st
     case KEY_SIZE: return parse_size_bytes(s, at, e);
     case KEY_CPUS: return parse_milli(s, k->max, at, e);
     case KEY_DURATION: return parse_duration_ms(s, at, e);
+    case KEY_URL: return read_url(c, s, at, e);
     }
     abort();
 }
@@ -390,6 +412,7 @@ void config_print(const struct config *c, struct buf *out)
         switch (keys[i].type) {
         case KEY_TEXT:
         case KEY_CHOICE:
+        case KEY_URL:
             buf_addz(out, *(const char *const *)at ? *(const char *const *)at : "");
             break;
         case KEY_NUMBER: buf_printf(out, "%llu", (unsigned long long)*(const uint64_t *)at); break;

@@ -264,6 +264,7 @@ static int open_http(struct daemon *d, struct err *e)
                              .mode_ctx = d,
                              .doctor_argv = d->doctor_argv,
                              .secure_cookies = c->tls_cert != NULL,
+                             .external_url = c->external_url,
                              .profile = d->site.profile,
                              .profiles = d->site.profiles };
     d->api = api_new(&ac, e);

@@ -64,6 +64,14 @@ bool http_query_next(const struct http_request *rq, size_t i, const char **key, 
 const char *http_header(const struct http_request *rq, const char *name); /* NULL when absent */
 const char *http_cookie(const struct http_request *rq, const char *name); /* NULL when absent */
 struct str http_body(const struct http_request *rq);
+
+/* The body as a form: application/x-www-form-urlencoded, at most HTTP_FORM_MAX bytes.  An error quotes nothing
+ * of it: forms have secrets. */
+#define HTTP_FORM_MAX 8192
+int http_read_form(struct http_request *rq, struct err *e) MUST_USE;
+const char *http_form(const struct http_request *rq, const char *key); /* NULL when absent */
+bool http_form_next(const struct http_request *rq, size_t i, const char **key, const char **value);
+
 const struct http_peer *http_peer(const struct http_request *rq);
 struct arena *http_arena(struct http_request *rq); /* lives as long as the request */
 

@@ -324,21 +324,59 @@ const char *http_path(const struct http_request *rq)
     return rq->target.path;
 }
 
+static const char *find_pair(const struct target *t, const char *key)
+{
+    for (size_t i = 0; i < t->n; i++)
+        if (strcmp(t->query[i].key, key) == 0)
+            return t->query[i].value;
+    return NULL;
+}
+
+static bool next_pair(const struct target *t, size_t i, const char **key, const char **value)
+{
+    if (i >= t->n)
+        return false;
+    *key = t->query[i].key;
+    *value = t->query[i].value;
+    return true;
+}
+
 const char *http_query(const struct http_request *rq, const char *key)
 {
-    for (size_t i = 0; i < rq->target.n; i++)
-        if (strcmp(rq->target.query[i].key, key) == 0)
-            return rq->target.query[i].value;
-    return NULL;
+    return find_pair(&rq->target, key);
 }
 
 bool http_query_next(const struct http_request *rq, size_t i, const char **key, const char **value)
 {
-    if (i >= rq->target.n)
-        return false;
-    *key = rq->target.query[i].key;
-    *value = rq->target.query[i].value;
-    return true;
+    return next_pair(&rq->target, i, key, value);
+}
+
+int http_read_form(struct http_request *rq, struct err *e)
+{
+    static const char form[] = "application/x-www-form-urlencoded";
+    const char *type = http_header(rq, "Content-Type");
+    size_t n = sizeof form - 1;
+    if (!type || strncasecmp(type, form, n) != 0 || !strchr("; \t", type[n])) {
+        err_set(e, ERR_INVALID, "header 'Content-Type': the body must be %s", form);
+        return err_hint(e, "send the header Content-Type: %s", form);
+    }
+    if (rq->body.n > HTTP_FORM_MAX)
+        return err_set(e, ERR_TOO_LARGE, "the form is larger than %d bytes", HTTP_FORM_MAX);
+    if (target_parse_pairs(http_body(rq), &rq->arena, &rq->form, e) == 0)
+        return 0;
+    err_set(e, ERR_INVALID, "the body is not a form");
+    return err_hint(e, "key=value&key=value, with %% and two digits for special signs; at most %d",
+                    TARGET_PAIRS_MAX);
+}
+
+const char *http_form(const struct http_request *rq, const char *key)
+{
+    return find_pair(&rq->form, key);
+}
+
+bool http_form_next(const struct http_request *rq, size_t i, const char **key, const char **value)
+{
+    return next_pair(&rq->form, i, key, value);
 }
 
 const char *http_header(const struct http_request *rq, const char *name)

@@ -100,6 +100,7 @@ struct http_request {
     struct err *bad;
     struct arena arena;
     struct buf body;
+    struct target form;     /* the body, once it was read as one */
     size_t held;            /* counted as the caller's in server->held */
     size_t drained;         /* bytes of a body that was too large */
     struct header *headers; /* of the answer */
