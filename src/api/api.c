@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <strings.h>
 
+#include "api/origin.h"
 #include "api/state.h"
 #include "auth/oauth.h"
 #include "base/parse.h"
@@ -123,15 +124,20 @@ int read_id(struct call *c, uint64_t *out, struct err *e)
 
 /* ---- who ---- */
 
+static const char *bearer_of(const struct call *c)
+{
+    const char *header = http_header(c->rq, "Authorization");
+    return header && strncmp(header, "Bearer ", 7) == 0 ? header + 7 : NULL;
+}
+
 static int find_caller(struct call *c, struct err *e)
 {
     struct api *a = c->api;
     const struct http_peer *peer = http_peer(c->rq);
-    const char *bearer = http_header(c->rq, "Authorization");
-    const char *cookie = http_cookie(c->rq, "nightshift");
+    const char *bearer = bearer_of(c), *cookie = http_cookie(c->rq, "nightshift");
     int64_t now_ms = clock_now_ms(&a->config.clock);
-    if (bearer && strncmp(bearer, "Bearer ", 7) == 0)
-        return auth_token(a->config.auth, str_of(bearer + 7), now_ms, &c->who, e);
+    if (bearer)
+        return auth_token(a->config.auth, str_of(bearer), now_ms, &c->who, e);
     if (peer->local)
         return auth_local(a->config.auth, peer->uid, &c->who, e);
     if (cookie)
@@ -151,6 +157,29 @@ static int identify(struct call *c, struct err *e)
         tenant[i] = arena_printf(http_arena(c->rq), "%s", c->who.tenant[i]);
     c->who.tenant = tenant;
     return 0;
+}
+
+/* A request that changes something, and that a browser's cookie may vouch for: was it meant? */
+int check_origin(struct call *c, struct err *e)
+{
+    const char *method = http_method(c->rq);
+    if (strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0 || http_peer(c->rq)->local ||
+        bearer_of(c) || !http_cookie(c->rq, "nightshift"))
+        return 0;
+    struct origin_facts f = { .method = method,
+                              .origin = http_header(c->rq, "Origin"),
+                              .fetch_site = http_header(c->rq, "Sec-Fetch-Site"),
+                              .referer = http_header(c->rq, "Referer"),
+                              .host = http_header(c->rq, "Host"),
+                              .external_url = c->api->config.external_url,
+                              .secure = http_peer(c->rq)->secure,
+                              .json = is_json_type(http_header(c->rq, "Content-Type")) };
+    return origin_check(&f, e);
+}
+
+bool is_secure(const struct call *c)
+{
+    return c->api->config.secure_cookies || http_peer(c->rq)->secure;
 }
 
 /* ---- dispatch ---- */
@@ -226,6 +255,8 @@ static int run(struct call *c, struct err *e)
         return err_hint(e, "all calls: GET /v1/openapi.json");
     }
     c->route = r;
+    if (check_origin(c, e) < 0)
+        return -1;
     if (r->access != ACCESS_PUBLIC) {
         if (identify(c, e) < 0) {
             http_add_header(c->rq, "WWW-Authenticate", "Bearer");

@@ -30,7 +30,7 @@ struct api_config {
     const char *(*mode)(void *ctx); /* how the engine runs: "root", "rootless", … */
     void *mode_ctx;
     const char *const *doctor_argv; /* prints doctor.h's JSON; ends with NULL; borrowed */
-    bool secure_cookies;
+    bool secure_cookies;      /* people reach us by TLS, also when a request does not say so */
     const char *external_url; /* how people reach us, without a slash at its end; NULL: not said */
     const struct api_profile *profile; /* borrowed as long as the API lives */
     size_t profiles;

@@ -54,8 +54,7 @@ static void set_cookie(struct call *c, const char *text, int64_t for_ms)
     http_add_header(c->rq, "Set-Cookie",
                     arena_printf(http_arena(c->rq),
                                  "nightshift=%s; HttpOnly; SameSite=Lax; Path=/; Max-Age=%lld%s",
-                                 text, (long long)(for_ms / 1000),
-                                 c->api->config.secure_cookies ? "; Secure" : ""));
+                                 text, (long long)(for_ms / 1000), is_secure(c) ? "; Secure" : ""));
 }
 
 static void on_session_done(void *ctx)

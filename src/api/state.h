@@ -152,6 +152,9 @@ int read_body(struct call *c, const char *const *keys, size_t n, struct json_doc
 int read_verb(struct call *c, struct str *out_reason, struct err *e) MUST_USE;
 int read_id(struct call *c, uint64_t *out, struct err *e) MUST_USE; /* param 0 */
 
+int check_origin(struct call *c, struct err *e) MUST_USE; /* see origin.h; done for every route */
+bool is_secure(const struct call *c);                     /* its cookies are for TLS only */
+
 /* What the table of routes has checked already. */
 uint64_t query_number(const struct call *c, const char *key, uint64_t dflt);
 bool query_flag(const struct call *c, const char *key);

@@ -8,6 +8,7 @@
 #include "base/parse.h"
 #include "base/url.h"
 #include "base/yaml.h"
+#include "http/http.h"
 #include "sys/file.h"
 
 enum key_type {
@@ -18,7 +19,8 @@ enum key_type {
     KEY_CPUS,
     KEY_DURATION,
     KEY_CHOICE,
-    KEY_URL
+    KEY_URL,
+    KEY_NETS
 };
 
 static const struct key {
@@ -42,6 +44,8 @@ static const struct key {
     { "external_url", KEY_URL, AT(external_url), "", "URL",
       "the address that people use, e.g. of a proxy before this server: https://gpu.lab.example",
       0 },
+    { "trusted_proxies", KEY_NETS, AT(trusted_proxies), "", "LIST",
+      "addresses and networks of proxies whose X-Forwarded-For and -Proto are believed", 0 },
     { "libexec", KEY_TEXT, AT(libexec), "", "DIR",
       "where nightshift-keeper and nightshift-init are (beside this program, or as installed)", 0 },
     { "log_level", KEY_CHOICE, AT(log_level), "info", "debug|info|warn|error", "what is logged",
@@ -152,6 +156,11 @@ static int set_value(struct config *c, const struct key *k, const char *text, st
     case KEY_CPUS: return parse_milli(s, k->max, at, e);
     case KEY_DURATION: return parse_duration_ms(s, at, e);
     case KEY_URL: return read_url(c, s, at, e);
+    case KEY_NETS:
+        if (http_check_proxies(s, e) < 0)
+            return -1;
+        *(const char **)at = arena_strndup(&c->arena, s.p, s.n);
+        return 0;
     }
     abort();
 }
@@ -242,6 +251,26 @@ static int in_file(const struct config *c, struct str text, const char *key, str
                 : err_wrap(e, "%s: %s", c->file_path, key);
 }
 
+/* What the file says of a key, as a flag would say it: a list with commas between. */
+static void key_text(const struct json *v, struct buf *out)
+{
+    struct json_out w = { .b = out };
+    struct str s;
+    struct err e;
+    if (json_is_string(v) && json_as_str(v, 4096, &s, &e) == 0) {
+        buf_add(out, s);
+        return;
+    }
+    if (!json_is_array(v)) {
+        json_put(&w, NULL, v);
+        return;
+    }
+    for (const struct json *one = json_first(v); one; one = json_next(v, one)) {
+        buf_addz(out, one == json_first(v) ? "" : ", ");
+        key_text(one, out);
+    }
+}
+
 static int read_file_keys(struct config *c, struct str text, struct err *e)
 {
     const char *known[ARRAY_LEN(keys) + ARRAY_LEN(sections)];
@@ -255,14 +284,9 @@ static int read_file_keys(struct config *c, struct str text, struct err *e)
     for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
         const struct json *v = json_find(c->file, keys[i].name);
         AUTO(buf_free) struct buf b = BUF(8192);
-        struct json_out w = { .b = &b };
-        struct str s;
         if (!v || json_is_null(v))
             continue;
-        if (json_is_string(v) && json_as_str(v, 4096, &s, e) == 0)
-            buf_add(&b, s);
-        else
-            json_put(&w, NULL, v);
+        key_text(v, &b);
         if (set_value(c, &keys[i], buf_str(&b).p ? buf_str(&b).p : "", e) < 0)
             return in_file(c, text, keys[i].name, e);
     }
@@ -413,6 +437,7 @@ void config_print(const struct config *c, struct buf *out)
         case KEY_TEXT:
         case KEY_CHOICE:
         case KEY_URL:
+        case KEY_NETS:
             buf_addz(out, *(const char *const *)at ? *(const char *const *)at : "");
             break;
         case KEY_NUMBER: buf_printf(out, "%llu", (unsigned long long)*(const uint64_t *)at); break;

@@ -14,7 +14,7 @@ struct config {
     /* where */
     const char *state, *run, *listen, *socket;
     const char *tls_cert, *tls_key;
-    const char *external_url;
+    const char *external_url, *trusted_proxies;
     const char *libexec; /* folder of nightshift-keeper and nightshift-init */
     /* log */
     const char *log_level, *log_format;

@@ -10,7 +10,7 @@
 static uint64_t held_by_peer(const struct http_request *rq)
 {
     uint64_t n = 0;
-    map_get(&rq->conn->server->held, rq->conn->peer_key, &n);
+    map_get(&rq->conn->server->held, rq->peer_key, &n);
     return n;
 }
 
@@ -20,9 +20,9 @@ static void let_go(struct http_request *rq)
     uint64_t rest = held_by_peer(rq) - rq->held;
     rq->held = 0;
     if (rest)
-        map_set(held, rq->conn->peer_key, rest);
+        map_set(held, rq->peer_key, rest);
     else
-        map_remove(held, rq->conn->peer_key);
+        map_remove(held, rq->peer_key);
 }
 
 /* false: with these bytes the caller would have too much here. */
@@ -38,7 +38,7 @@ static bool hold(struct http_request *rq, size_t bytes, struct err *e)
         err_hint(e, "send fewer large requests at a time");
         return false;
     }
-    map_set(&s->held, rq->conn->peer_key, all);
+    map_set(&s->held, rq->peer_key, all);
     rq->held += bytes;
     return true;
 }
@@ -53,6 +53,8 @@ void *request_begin(void *server, const char *uri, struct MHD_Connection *mhd)
     struct http_request *rq = xcalloc(1, sizeof *rq);
     struct err e;
     rq->conn = c;
+    rq->peer = c->peer;
+    rq->peer_key = c->peer_key;
     rq->body = BUF(c->server->config.body_max);
     if (target_parse(str_of(uri ? uri : ""), &rq->arena, &rq->target, &e) < 0) {
         rq->bad_status = e.code == ERR_TOO_LARGE ? MHD_HTTP_URI_TOO_LONG : MHD_HTTP_BAD_REQUEST;
@@ -93,6 +95,8 @@ void request_end(struct http_request *rq)
     buf_free(&rq->stream.queue);
     buf_free(&rq->body);
     let_go(rq);
+    if (rq->counted)
+        conn_give_share(s, rq->peer_key);
     arena_free(&rq->arena);
     free(rq);
 }
@@ -106,7 +110,7 @@ static const char *const methods[] = { "GET", "POST", "PUT", "PATCH", "DELETE", 
 static int check_rate(struct http_request *rq, struct err *e)
 {
     struct http_server *s = rq->conn->server;
-    uint64_t wait_ms = s->rate ? rate_take(s->rate, rq->conn->peer_key, server_now_ms()) : 0;
+    uint64_t wait_ms = s->rate ? rate_take(s->rate, rq->peer_key, server_now_ms()) : 0;
     if (wait_ms == 0)
         return 0;
     char seconds[24];
@@ -213,7 +217,8 @@ static int check_body_size(struct http_request *rq, struct err *e)
 static int check_head(struct http_request *rq, struct err *e)
 {
     static int (*const checks[])(struct http_request *, struct err *) = {
-        check_rate, check_method, check_line, check_head_size, check_framing, check_body_size,
+        peer_by_proxy,   check_rate,    check_method,    check_line,
+        check_head_size, check_framing, check_body_size,
     };
     int status = 0;
     for (size_t i = 0; i < ARRAY_LEN(checks) && status == 0; i++)
@@ -396,7 +401,7 @@ struct str http_body(const struct http_request *rq)
 
 const struct http_peer *http_peer(const struct http_request *rq)
 {
-    return &rq->conn->peer;
+    return &rq->peer;
 }
 
 struct arena *http_arena(struct http_request *rq)
