@@ -7,6 +7,7 @@
 #include "api/state.h"
 #include "auth/oauth.h"
 #include "base/parse.h"
+#include "http/rate.h"
 #include "sys/weak.h"
 
 static void on_commit(void *ctx)
@@ -23,6 +24,8 @@ struct api *api_new(const struct api_config *c, struct err *e)
     a->watch = -1;
     a->started_ms = clock_now_ms(&c->clock);
     a->oauth = oauth_new();
+    if (c->rate_per_s)
+        a->rate = rate_new(c->rate_per_s, MAX(c->rate_burst, 1u), RATE_USERS);
     a->files = filewatch_new(c->loop, e);
     if (!a->files)
         return NULL;
@@ -52,6 +55,7 @@ struct api *api_free(struct api *a)
         control_unwatch(a->config.control, a->watch);
     filewatch_free(a->files);
     oauth_free(a->oauth);
+    rate_free(a->rate);
     free(a);
     return NULL;
 }
@@ -177,6 +181,25 @@ int check_origin(struct call *c, struct err *e)
     return origin_check(&f, e);
 }
 
+/* A user has one allowance, however many tokens, sessions and machines.  Root has no limit: whoever keeps the
+ * machine running must get through. */
+static int check_rate(struct call *c, struct err *e)
+{
+    struct api *a = c->api;
+    uint64_t wait_ms = a->rate && !c->who.root ? rate_take(a->rate, str_hash(str_of(c->who.user)),
+                                                           clock_mono_ns() / 1000000)
+                                               : 0;
+    if (wait_ms == 0)
+        return 0;
+    char seconds[24];
+    snprintf(seconds, sizeof seconds, "%llu", (unsigned long long)(wait_ms + 999) / 1000);
+    http_add_header(c->rq, "Retry-After", seconds);
+    c->status = 429;
+    err_set(e, ERR_UNAVAILABLE, "too many requests; '%s' may send %u a second", c->who.user,
+            a->config.rate_per_s);
+    return err_hint(e, "wait %s s and try again", seconds);
+}
+
 bool is_secure(const struct call *c)
 {
     return c->api->config.secure_cookies || http_peer(c->rq)->secure;
@@ -263,6 +286,8 @@ static int run(struct call *c, struct err *e)
             http_reply_status(c->rq, 401, e, NULL);
             return 0;
         }
+        if (check_rate(c, e) < 0)
+            return -1;
         set_scope(c);
     }
     if ((!r->oauth && check_params(c, r, e) < 0) ||

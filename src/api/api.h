@@ -32,6 +32,7 @@ struct api_config {
     const char *const *doctor_argv; /* prints doctor.h's JSON; ends with NULL; borrowed */
     bool secure_cookies;      /* people reach us by TLS, also when a request does not say so */
     const char *external_url; /* how people reach us, without a slash at its end; NULL: not said */
+    uint32_t rate_per_s, rate_burst;   /* requests of one user, with whatever token; 0: no limit */
     const struct api_profile *profile; /* borrowed as long as the API lives */
     size_t profiles;
 };

@@ -144,6 +144,16 @@ void keep_owner(struct api *a, struct str node, struct str user, bool owns)
         store_delete_entry(batch_of(a), DIRECTORY_MACHINE, buf_str(&name));
 }
 
+/* Whoever signs in again and again has the last of their sessions. */
+static void end_surplus(struct api *a, struct str user)
+{
+    uint8_t hash[KEY_HASH_BYTES];
+    while (auth_count_keys(a->config.auth, KEY_SESSION, user) > SESSIONS_OF_USER) {
+        memcpy(hash, auth_oldest_key(a->config.auth, KEY_SESSION, user)->hash, sizeof hash);
+        drop_key(a, KEY_SESSION, hash);
+    }
+}
+
 void keep_key(struct api *a, enum key_kind kind, const struct auth_key *k)
 {
     AUTO(buf_free) struct buf body = BUF(64 << 10);
@@ -152,6 +162,8 @@ void keep_key(struct api *a, enum key_kind kind, const struct auth_key *k)
     auth_key_write(k, &body);
     store_put_entry(batch_of(a), kind == KEY_TOKEN ? DIRECTORY_TOKEN : DIRECTORY_SESSION,
                     &(struct store_entry){ str_of(name), buf_str(&body) });
+    if (kind == KEY_SESSION)
+        end_surplus(a, str_of(k->user));
 }
 
 void drop_key(struct api *a, enum key_kind kind, const uint8_t hash[static KEY_HASH_BYTES])

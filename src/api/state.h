@@ -10,7 +10,8 @@
 
 #define API_BODY_MAX (16u << 20) /* a batch of jobs */
 #define API_REPLY_MAX (64u << 20)
-#define PAGE_MAX 1000 /* jobs of one answer */
+#define PAGE_MAX 1000   /* jobs of one answer */
+#define RATE_USERS 4096 /* that are told apart */
 
 struct follower; /* log.c */
 struct feed;     /* events.c */
@@ -24,6 +25,7 @@ struct oauth; /* auth/oauth.h */
 struct api {
     struct api_config config;
     struct oauth *oauth;
+    struct rate *rate; /* of requests, by user; NULL: no limit */
     struct filewatch *files;
     struct follower *followers;
     struct feed *feeds;

@@ -272,6 +272,8 @@ static int open_http(struct daemon *d, struct err *e)
                              .doctor_argv = d->doctor_argv,
                              .secure_cookies = is_https(c),
                              .external_url = c->external_url,
+                             .rate_per_s = (uint32_t)c->rate_user,
+                             .rate_burst = (uint32_t)c->rate_user_burst,
                              .profile = d->site.profile,
                              .profiles = d->site.profiles };
     d->api = api_new(&ac, e);

@@ -202,6 +202,55 @@ def _(c):
     same(ask(c.good.port, "POST", "/v1/tokens", {"name": "by-token"}, headers=bearer).status, 201)
 
 
+# ---- limits on people ----
+
+@case("a user has one allowance with all tokens and on the socket, others have theirs, root has no limit")
+def _(_c):
+    c = make(["--rate-user", "2", "--rate-user-burst", "20", "--rate", "100000", "--rate-burst", "100000"])
+    try:
+        c.start()
+        c.wait_ready()
+        ana = [c.ask("POST", "/v1/tokens", {"name": f"t{i}", "user": "uid-70001"})["token"] for i in range(2)]
+        ben = c.ask("POST", "/v1/tokens", {"name": "t", "user": "ben"})["token"]
+
+        def whoami(token):
+            return ask(c.port(), "GET", "/v1/whoami", headers={"Authorization": f"Bearer {token}"})
+        statuses = [whoami(ana[i % 2]).status for i in range(40)]
+        assert statuses[:20] == [200] * 20 and 429 in statuses, statuses
+        answer = next(a for a in (whoami(ana[0]) for _ in range(50)) if a.status == 429)
+        same((answer.headers["Content-Type"], answer.json()["code"]), ("application/problem+json", "unavailable"))
+        assert int(answer.headers["Retry-After"]) >= 1 and "uid-70001" in answer.json()["detail"], answer.body
+        assert 429 in [c.call("GET", "/v1/whoami", uid=70001)[0] for _ in range(10)]
+        same(whoami(ben).status, 200)
+        same({c.call("GET", "/v1/whoami")[0] for _ in range(60)}, {200})
+    finally:
+        c.close()
+
+
+@case("a user has at most a hundred tokens, and fifty sessions: one more ends the oldest")
+def _(_c):
+    c = make(["--rate", "100000", "--rate-burst", "100000"])
+    try:
+        c.start()
+        c.wait_ready()
+        tokens = [c.ask("POST", "/v1/tokens", {"name": f"t{i}", "user": "ana"})["token"] for i in range(100)]
+        status, answer = c.call("POST", "/v1/tokens", {"name": "t100", "user": "ana"})
+        same((status, "100" in answer["detail"], bool(answer["hint"])), (409, True, True))
+        c.ask("POST", "/v1/tokens", {"name": "t100", "user": "ben"})
+        c.ask("DELETE", "/v1/tokens/t99?user=ana")
+        c.ask("POST", "/v1/tokens", {"name": "t100", "user": "ana"})
+        c.token = tokens[0]
+        cookies = [open_session(c, c.port()).headers["Set-Cookie"].split(";")[0] for _ in range(52)]
+
+        def living():
+            return [i for i, k in enumerate(cookies) if ask(c.port(), "GET", "/v1/whoami", headers={"Cookie": k}).status == 200]
+        same(len(living()), 50)
+        assert 51 in living() and 50 in living(), living()
+        same(len(sessions(c)), 50)
+    finally:
+        c.close()
+
+
 @case("settings that are not addresses are refused, with their line")
 def _(c):
     for key, value in (("external_url", "gpu.lab.example"), ("external_url", "https://a/?x"), ("external_url", "https://a@b/"),
