@@ -119,6 +119,19 @@ static const struct api_param verify_params[] = {
     { "number", ANY_NUMBER, .help = "that row's number" },
     { 0 },
 };
+static const struct api_param authorize_params[] = {
+    { "response_type", PARAM_WORD, .words = "code", .required = true, .help = "`code`" },
+    { "client_id", PARAM_TEXT, .max = 64, .required = true, .help = "which client asks" },
+    { "redirect_uri", PARAM_TEXT, .max = 500, .required = true,
+      .help = "exactly one of those that are registered for it" },
+    { "code_challenge", PARAM_TEXT, .max = 43, .required = true, .help = "of PKCE (RFC 7636)" },
+    { "code_challenge_method", PARAM_WORD, .words = "S256", .required = true, .help = "`S256`" },
+    { "state", PARAM_TEXT, .max = 2000, .help = "comes back as it is" },
+    { "scope", PARAM_TEXT, .help = "let be: userinfo always tells the same" },
+    { "prompt", PARAM_WORD, .words = "none",
+      .help = "`none`: do not ask anybody to sign in, say login_required" },
+    { 0 },
+};
 #undef X
 
 /* who may: auth/role.h */
@@ -272,6 +285,23 @@ const struct route api_routes[] = {
     { "POST", "/v1/login/:code/approve", A(SELF), FN(login_approve), "Say yes to it",
       .status = 204 },
     { "POST", "/v1/login/:code/deny", A(SELF), FN(login_deny), "Say no to it", .status = 204 },
+    { "GET", "/v1/clients", A(ADMIN_LOOK), FN(client_list),
+      "Tools that people sign in to through this server", .answer = "ClientList" },
+    { "PUT", "/v1/clients/:client", A(ADMIN), FN(client_put),
+      "Register such a tool, or change what is said of it", .body = "ClientChange",
+      .body_optional = true, .answer = "Client", .refuses = REFUSES_CONFLICT },
+    { "DELETE", "/v1/clients/:client", A(ADMIN), FN(client_delete), "Register it no more",
+      .status = 204 },
+    { "GET", "/oauth/authorize", A(PUBLIC), FN(oauth_authorize),
+      "OAuth 2: send whoever is signed in back to a client, with a code", .param = authorize_params,
+      .status = 303, .oauth = true },
+    { "POST", "/oauth/token", A(PUBLIC), FN(oauth_token), "OAuth 2: a code for a token",
+      .body = "OAuthTokenRequest", .answer = "OAuthToken", .oauth = true },
+    { "GET", "/oauth/userinfo", A(PUBLIC), FN(oauth_userinfo),
+      "OAuth 2: whom such a token is about", .answer = "OAuthUser", .oauth = true },
+    { "GET", "/.well-known/oauth-authorization-server", A(PUBLIC), FN(oauth_metadata),
+      "OAuth 2: where all of it is (RFC 8414)", .answer = "OAuthServer",
+      .refuses = REFUSES_NOT_FOUND },
     { "GET", "/v1/whoami", A(SELF_LOOK), FN(whoami), "Who am I?", .answer = "Whoami" },
     { "GET", "/v1/server", A(PUBLIC), FN(server), "What runs here, and what it can do",
       .answer = "Server" },
