@@ -194,6 +194,8 @@ const struct route api_routes[] = {
       .answer = "Server" },
     { "GET", "/v1/doctor", A(INSPECT), FN(doctor),
       "What is wrong with the server's machine, and how to fix it", .answer = "Doctor" },
+    { "GET", "/v1/permissions", A(PUBLIC), FN(permissions), "Who may do what",
+      .answer = "Permissions" },
     { "GET", "/v1/openapi.json", A(PUBLIC), FN(openapi), "This API", .answer = "Document" },
     { "GET", "/healthz", A(PUBLIC), FN(health), "Is the daemon alive?", .type = "text/plain" },
     { "GET", "/readyz", A(PUBLIC), FN(ready), "Does it take work?", .type = "text/plain" },

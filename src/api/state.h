@@ -107,6 +107,10 @@ struct route {
 extern const struct route api_routes[];
 extern const size_t api_routes_n;
 
+/* permissions.c */
+void put_reach(struct json_out *w, const char *key, const struct route *r); /* of each role */
+const char *route_scope(const struct route *r); /* what a token needs; "": nothing */
+
 /* ---- tenants, people and keys, as the store keeps them (directory.c) ---- */
 
 int directory_load(struct api *a, struct err *e) MUST_USE;

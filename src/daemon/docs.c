@@ -5,6 +5,7 @@
 #include "api/api.h"
 #include "daemon/config.h"
 #include "spec/spec.h"
+#include "spec/tenant.h"
 
 #define PAGE_MAX (1u << 20)
 
@@ -15,6 +16,8 @@ static const struct page {
     { "api", api_print_reference },
     { "configuration", config_print_reference },
     { "job-spec", spec_print_reference },
+    { "permissions", api_print_permissions },
+    { "tenant", tenant_print_reference },
 };
 
 int docs_print(const char *page, struct err *e)
@@ -29,5 +32,5 @@ int docs_print(const char *page, struct err *e)
         return 0;
     }
     err_set(e, ERR_NOT_FOUND, "--docs: there is no page '%s'", page);
-    return err_hint(e, "api, configuration or job-spec");
+    return err_hint(e, "api, configuration, job-spec, permissions or tenant");
 }
