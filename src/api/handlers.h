@@ -27,6 +27,7 @@ api_fn api_token_list, api_token_create, api_token_delete;                      
 api_fn api_session_open, api_session_close, api_whoami;                           /* me.c */
 api_fn api_server, api_health, api_ready, api_metrics, api_openapi, api_profiles; /* server.c */
 api_fn api_journal;                                                               /* journal.c */
+api_fn api_apply, api_export;                                                      /* apply.c */
 api_fn api_permissions;                           /* permissions.c */
 api_fn api_doctor;                                /* doctor.c */
 api_fn api_page, api_page_script, api_page_style; /* page.c */

@@ -89,8 +89,7 @@ static void add_line(struct buf *b, const char *title, struct str text)
 static void print_user(const struct json *x, struct buf *b)
 {
     AUTO(buf_free)
-    struct buf tenants = BUF(1u << 16),
-               machines = BUF(1u << 16), groups = BUF(1u << 20);
+    struct buf tenants = BUF(1u << 16), machines = BUF(1u << 16), groups = BUF(1u << 20);
     char when[24];
     words_add_pairs(&tenants, json_find(x, "tenants"));
     words_add(&machines, json_find(x, "machines"));
