@@ -231,6 +231,9 @@ static int run(struct call *c, struct err *e)
         }
         set_scope(c);
     }
+    struct err unknown;
+    if (r->tells_more && identify(c, &unknown) == 0)
+        set_scope(c);
     if (check_params(c, r, e) < 0 || (r->access != ACCESS_PUBLIC && authorize(c, e) < 0))
         return -1;
     return r->fn(c, e);

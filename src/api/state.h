@@ -85,7 +85,8 @@ enum about {
     ABOUT_JOB,
     ABOUT_TENANT,
     ABOUT_NODE,
-    ABOUT_USER
+    ABOUT_USER,
+    ABOUT_RESERVATION
 };
 
 struct route {
@@ -100,7 +101,8 @@ struct route {
     const char *type, *other_type; /* of an answer that is not JSON */
     int status;                    /* when it succeeds; 0: 200 */
     enum about about;
-    bool makes; /* what it is about need not be there yet */
+    bool makes;      /* what it is about need not be there yet */
+    bool tells_more; /* public, and more to whoever says who they are */
     bool body_optional, body_is_bytes;
     unsigned refuses; /* of enum refusal */
 };
@@ -227,8 +229,9 @@ struct reservation_begin {
 void put_leaving(struct call *c, struct json_out *w, const char *node, const struct holder *h,
                  const struct reservation_begin *begin);
 
-void put_reservation_head(struct call *c, struct json_out *w,
-                          const struct reservation_view *r); /* name, tenant, times */
+/* Its times; its name and tenant to whoever sees that tenant, else null. */
+void put_reservation_head(struct call *c, struct json_out *w, const struct reservation_view *r);
+int no_reservation(struct str name, struct err *e);
 
 void followers_wake(struct api *a); /* a job may have ended */
 void followers_free(struct api *a);

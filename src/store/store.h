@@ -133,6 +133,7 @@ struct store_scope {
     const struct str *tenant; /* else these tenants' */
     size_t n;
 };
+bool scope_sees(const struct store_scope *who, struct str tenant);
 
 int store_job_get(struct store *s, const struct store_scope *who, uint64_t id, struct arena *a,
                   struct store_job *out, struct err *e) MUST_USE; /* ERR_NOT_FOUND when unseen */

@@ -74,8 +74,9 @@ class World:
             if owns:
                 c.ask("PUT", f"/v1/nodes/{self.machine}/owners/{user}", {})
         c.ask("PUT", "/v1/nodes/pc1/owners/stranger", {})
-        c.ask("PUT", "/v1/reservations/class", {"tenant": "theirs", "nodes": [self.machine], "for": "1h",
-                                                "from_ms": now_ms() + 86400_000})
+        for i, tenant_name in enumerate(("ours", "theirs")):
+            c.ask("PUT", f"/v1/reservations/of-{tenant_name}", {"tenant": tenant_name, "nodes": [self.machine], "for": "1h",
+                                                                "from_ms": now_ms() + (1 + i) * 86400_000})
         for number in self.job.values():
             c.wait_state(number, "running")
 
@@ -213,7 +214,7 @@ EXAMPLES = {
     "pool_put": (None, a_pool(body={})), "pool_delete": (None, a_pool()),
     "pool_open": (None, a_pool(body={"for": "1h"})), "pool_close": (None, a_pool(body={"for": "1h"})),
     "pool_regular": (None, a_pool(body={})),
-    "reservation_list": (None, plain()), "reservation_get": (None, plain(path={"name": "class"})),
+    "reservation_list": (None, plain()), "reservation_get": (TENANTS, lambda w, who, thing: {"path": {"name": f"of-{thing}"}}),
     "reservation_put": (None, lambda w, who, thing: {**a_reservation(w, who, thing), "body": {"for": "30m"}}),
     "reservation_delete": (None, a_reservation),
     "tenant_list": (None, plain()), "tenant_get": (TENANTS, tenant()), "tenant_put": (TENANTS, tenant(body={"help": "x"})),
