@@ -8,6 +8,7 @@
 #define NS_API_API_H
 
 #include "auth/auth.h"
+#include "auth/ways.h"
 #include "control/control.h"
 #include "http/http.h"
 
@@ -30,6 +31,12 @@ struct api_config {
     const char *(*mode)(void *ctx); /* how the engine runs: "root", "rootless", … */
     void *mode_ctx;
     const char *const *doctor_argv; /* prints doctor.h's JSON; ends with NULL; borrowed */
+    const char *const *signin_argv; /* nightshift-signin; ends with NULL; borrowed */
+    const struct ways *ways;        /* how people sign in; borrowed */
+    const char *state;              /* folder for the first administrator's code; NULL: none */
+    const char *external_url;       /* how people reach us; NULL: as they say */
+    const char *notice;             /* that people accept when they first sign in; NULL: none */
+    int64_t session_ms;             /* how long a browser stays signed in */
     bool secure_cookies;
     const struct api_profile *profile; /* borrowed as long as the API lives */
     size_t profiles;

@@ -4,6 +4,7 @@
  * single calls use, on copies; then the changes, within one turn: one commit has them all, or none. */
 #include <stdlib.h>
 
+#include "api/audit.h"
 #include "api/roster.h"
 #include "api/state.h"
 #include "base/map.h"
@@ -594,6 +595,27 @@ static void do_user(struct applying *p, const struct change *ch)
     set_owner(p, ch->user, ch->user_was, true);
 }
 
+static struct str object_text(struct applying *p, const struct json_doc *d)
+{
+    AUTO(buf_free) struct buf b = BUF(AUDIT_JSON_MAX);
+    json_put(&(struct json_out){ .b = &b }, NULL, json_root(d));
+    return audit_kept(p->c, &b);
+}
+
+/* A row each, as the single calls would have written them; members and machines are in them. */
+static void audit(struct applying *p, const struct change *ch)
+{
+    bool gone = ch->what == WHAT_REMOVE;
+    api_audit(p->c, &(struct audit_change){
+                        .what = ch->of_tenant ? (gone ? AUDIT_TENANT_DELETE : AUDIT_TENANT_SET)
+                                              : (gone ? AUDIT_USER_DELETE : AUDIT_USER_SET),
+                        .subject = ch->name,
+                        .tenant = ch->of_tenant ? ch->name : STR(""),
+                        .before = ch->what == WHAT_CREATE ? STR("") : object_text(p, ch->was),
+                        .after = gone ? STR("") : object_text(p, ch->is),
+                        .reason = STR("apply") });
+}
+
 /* ---- answers ---- */
 
 static void put_changes(struct applying *p, struct json_out *w)
@@ -647,6 +669,7 @@ int api_apply(struct call *c, struct err *e)
             do_user(&p, &p.change[i]);
         else if (do_tenant(&p, &p.change[i], e) < 0)
             return err_wrap(e, "what was checked is refused");
+        audit(&p, &p.change[i]);
     }
     struct named_later *l = arena_new(p.a, struct named_later);
     *l = (struct named_later){ .call = *c, .body = own(p.a, buf_str(&b)) };

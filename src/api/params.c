@@ -142,6 +142,8 @@ static int check_query(struct call *c, const struct route *r, struct err *e)
         const struct api_param *p = r->param;
         while (p && p->name && (p->header || strcmp(p->name, key) != 0))
             p++;
+        if ((!p || !p->name) && r->lenient)
+            continue;
         if (!p || !p->name)
             return unknown_query(c, r, key, e);
         if (http_query(c->rq, key) != value) {

@@ -1,5 +1,5 @@
 /* Machines that are one tenant's for a time: which, when, and what may still run there. */
-#include "api/state.h"
+#include "api/audit.h"
 
 #define GPUS_MAX UINT64_C(1000000)
 
@@ -131,6 +131,31 @@ static void on_changed(void *ctx)
         http_reply_error(l->call.rq, &e, NULL);
 }
 
+/* What people have said of it, and whose it is; empty: there is none. */
+static struct str said(struct call *c, struct str name, struct str *tenant)
+{
+    struct control *control = c->api->config.control;
+    struct reservation_view r;
+    struct share_view share = { .name = "" };
+    struct node_view v;
+    uint32_t unused;
+    AUTO(buf_free) struct buf b = BUF(API_REPLY_MAX);
+    struct json_out w = { .b = &b };
+    if (!control_reservation_find(control, name, &unused, &r))
+        return STR("");
+    core_share(control_core(control), r.tenant, control_now_ms(control), &share);
+    *tenant = str_of(arena_printf(http_arena(c->rq), "%s", share.name));
+    json_begin(&w, NULL, '{');
+    put_reservation_head(c, &w, &r);
+    json_begin(&w, "nodes", '[');
+    for (uint32_t i = 0; i < r.n && core_node(control_core(control), (node_id){ r.node[i] }, &v);
+         i++)
+        json_put_str(&w, NULL, str_of(v.name));
+    json_end(&w, ']');
+    json_end(&w, '}');
+    return (struct str){ arena_strndup(http_arena(c->rq), b.p, b.n), b.n };
+}
+
 static int read_text(struct call *c, const struct json *o, const char *key, size_t max,
                      struct str *out, struct err *e)
 {
@@ -182,7 +207,13 @@ int api_reservation_put(struct call *c, struct err *e)
     r.until_ms = t.has_until ? &t.until_ms : NULL;
     r.for_ms = t.for_ms;
     r.nodes = has_nodes ? &nodes : NULL;
-    return control_reserve(c->api->config.control, &r, (struct control_done){ on_changed, l }, e);
+    struct audit_change ch = { AUDIT_RESERVATION_SET, .subject = l->name };
+    ch.before = said(c, l->name, &ch.tenant);
+    if (control_reserve(c->api->config.control, &r, (struct control_done){ on_changed, l }, e) < 0)
+        return -1;
+    ch.after = said(c, l->name, &ch.tenant);
+    api_audit(c, &ch);
+    return 0;
 }
 
 int api_reservation_delete(struct call *c, struct err *e)
@@ -199,5 +230,10 @@ int api_reservation_delete(struct call *c, struct err *e)
         node[i] = core_node(control_core(control), (node_id){ r.node[i] }, &v) ? v.name : "";
     if (named_removal(l, node, r.n, &done, e) < 0)
         return -1;
-    return control_reservation_delete(control, l->name, str_of(c->who.user), done, e);
+    struct audit_change ch = { AUDIT_RESERVATION_DELETE, .subject = l->name };
+    ch.before = said(c, l->name, &ch.tenant);
+    if (control_reservation_delete(control, l->name, str_of(c->who.user), done, e) < 0)
+        return -1;
+    api_audit(c, &ch);
+    return 0;
 }

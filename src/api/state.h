@@ -12,12 +12,14 @@
 #define API_REPLY_MAX (64u << 20)
 #define PAGE_MAX 1000 /* jobs of one answer */
 
-struct follower; /* log.c */
-struct feed;     /* events.c */
-struct bridge;   /* stream.c */
-struct doctor;   /* doctor.c */
-struct telling;  /* journal.c */
-struct past;     /* why.c */
+struct follower;  /* log.c */
+struct feed;      /* events.c */
+struct bridge;    /* stream.c */
+struct doctor;    /* doctor.c */
+struct telling;   /* telling.c */
+struct verifying; /* audit.c */
+struct past;      /* why.c */
+struct door;      /* door.c */
 
 struct api {
     struct api_config config;
@@ -26,7 +28,9 @@ struct api {
     struct feed *feeds;
     struct bridge *bridges;
     struct telling *tellings;
+    struct verifying *verifyings;
     struct past *pasts;
+    struct door *door;
     struct doctor *doctor; /* NULL: no check runs */
     int watch;             /* of control */
     int64_t started_ms;
@@ -101,6 +105,7 @@ struct route {
     const char *type, *other_type; /* of an answer that is not JSON */
     int status;                    /* when it succeeds; 0: 200 */
     enum about about;
+    bool lenient;    /* a query that is not known is left alone: the caller is not ours */
     bool makes;      /* what it is about need not be there yet */
     bool tells_more; /* public, and more to whoever says who they are */
     bool body_optional, body_is_bytes;
@@ -178,6 +183,7 @@ int authorize(struct call *c, struct err *e) MUST_USE; /* the route's, with what
 void set_scope(struct call *c);
 bool sees_tenant(const struct call *c, struct str tenant);
 enum role site_role(const struct call *c);
+bool notice_pending(const struct call *c); /* the caller has to accept it first (me.c) */
 bool may_read_job(const struct call *c, const struct store_job *j); /* all of it, with its output */
 
 /* whole: with its spec, which is for its owner and administrators. */
@@ -233,13 +239,32 @@ void put_leaving(struct call *c, struct json_out *w, const char *node, const str
 void put_reservation_head(struct call *c, struct json_out *w, const struct reservation_view *r);
 int no_reservation(struct str name, struct err *e);
 
+/* ---- what is told as lines of JSON, a page at a time (telling.c) ---- */
+
+struct audit_place {
+    struct store_audit_ends ends;
+    uint64_t after;
+    bool begun;
+};
+union telling_place {
+    struct store_journal_place journal;
+    struct audit_place audit;
+};
+struct telling_kind {
+    const char *log_name; /* of a failure */
+    int (*page)(struct api *a, union telling_place *at, struct buf *out, bool *more, struct err *e);
+};
+int telling_begin(struct call *c, const struct telling_kind *kind, const union telling_place *at,
+                  struct err *e) MUST_USE;
+
 void followers_wake(struct api *a); /* a job may have ended */
 void followers_free(struct api *a);
 void feeds_wake(struct api *a);
 void feeds_free(struct api *a);
 void bridges_free(struct api *a);
 void tellings_free(struct api *a);
-void pasts_free(struct api *a);  /* those who wait are told so */
-void doctor_stop(struct api *a); /* those who wait are told so */
+void verifyings_free(struct api *a); /* those who wait are told so */
+void pasts_free(struct api *a);      /* those who wait are told so */
+void doctor_stop(struct api *a);     /* those who wait are told so */
 
 #endif

@@ -1,7 +1,7 @@
 /* Tenants: what they may have, and who is in them. */
 #include "spec/tenant.h"
 
-#include "api/state.h"
+#include "api/audit.h"
 
 /* ---- showing ---- */
 
@@ -95,6 +95,16 @@ static void on_gone(void *ctx)
 
 /* ---- changing ---- */
 
+static struct str spec_text(struct call *c, const struct tenant_spec *t)
+{
+    AUTO(buf_free) struct buf b = BUF(AUDIT_JSON_MAX);
+    struct json_out w = { .b = &b };
+    json_begin(&w, NULL, '{');
+    tenant_write(t, &w);
+    json_end(&w, '}');
+    return audit_kept(c, &b);
+}
+
 int check_profiles(struct call *c, const struct tenant_spec *t, struct err *e)
 {
     const struct api_config *f = &c->api->config;
@@ -118,7 +128,8 @@ int api_tenant_put(struct call *c, struct err *e)
     struct named_later *l = named_later_new(c);
     struct tenant_spec base = tenant_default(), spec;
     struct control_tenant was;
-    if (control_tenant_find(c->api->config.control, l->name, &was))
+    bool known = control_tenant_find(c->api->config.control, l->name, &was);
+    if (known)
         base = *was.spec;
     if (read_body(c, NULL, 0, &d, e) < 0 ||
         tenant_read(&(struct tenant_text){ json_root(d), &base, NULL }, http_arena(c->rq), &spec,
@@ -126,9 +137,15 @@ int api_tenant_put(struct call *c, struct err *e)
         check_profiles(c, &spec, e) < 0)
         return -1;
     struct control_tenant_change ch = { l->name, str_of(c->who.user), &spec };
+    struct audit_change done = { .what = AUDIT_TENANT_SET,
+                                 .subject = l->name,
+                                 .tenant = l->name,
+                                 .before = known ? spec_text(c, &base) : STR(""),
+                                 .after = spec_text(c, &spec) };
     if (control_tenant_put(c->api->config.control, &ch, (struct control_done){ on_changed, l }, e) <
         0)
         return -1;
+    api_audit(c, &done);
     learn_tenants(c->api);
     return 0;
 }
@@ -148,9 +165,16 @@ void remove_places(struct api *a, struct str tenant)
 int api_tenant_delete(struct call *c, struct err *e)
 {
     struct named_later *l = named_later_new(c);
+    struct control_tenant was;
+    struct audit_change gone = { .what = AUDIT_TENANT_DELETE,
+                                 .subject = l->name,
+                                 .tenant = l->name };
+    if (control_tenant_find(c->api->config.control, l->name, &was))
+        gone.before = spec_text(c, was.spec);
     if (control_tenant_delete(c->api->config.control, l->name, str_of(c->who.user),
                               (struct control_done){ on_gone, l }, e) < 0)
         return -1;
+    api_audit(c, &gone);
     remove_places(c->api, l->name);
     return 0;
 }
@@ -166,6 +190,30 @@ static bool is_said(struct people *p, struct str tenant, struct str user, bool o
     return false;
 }
 
+static struct str role_text(struct call *c, enum role r)
+{
+    return r == ROLE_NONE
+             ? STR("")
+             : str_of(arena_printf(http_arena(c->rq), "{\"role\":\"%s\"}", role_name(r)));
+}
+
+/* Before it is changed. */
+static void audit_member(struct call *c, const struct place *at)
+{
+    struct people *p = auth_people(c->api->config.auth);
+    enum role was = ROLE_NONE;
+    struct place said;
+    for (size_t i = 0; people_place_at(p, i, &said); i++)
+        if (str_eq(said.tenant, at->tenant) && str_eq(said.user, at->user) && !said.of_settings)
+            was = said.role;
+    api_audit(c, &(struct audit_change){ .what = at->role == ROLE_NONE ? AUDIT_MEMBER_DELETE
+                                                                       : AUDIT_MEMBER_SET,
+                                         .subject = at->user,
+                                         .tenant = at->tenant,
+                                         .before = role_text(c, was),
+                                         .after = role_text(c, at->role) });
+}
+
 static int set_member(struct call *c, enum role role, struct err *e)
 {
     struct named_later *l = named_later_new(c);
@@ -177,6 +225,7 @@ static int set_member(struct call *c, enum role role, struct err *e)
     if (person_check_name(at.user, e) < 0)
         return err_wrap(e, "user");
     c->field = NULL;
+    audit_member(c, &at);
     people_set_place(auth_people(c->api->config.auth), &at);
     keep_place(c->api, &at);
     control_commit(c->api->config.control, (struct control_done){ on_changed, l });

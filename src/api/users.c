@@ -1,5 +1,5 @@
 /* People: their roles on the site, how they sign in, which machines are theirs. */
-#include "api/state.h"
+#include "api/audit.h"
 #include "store/directory.h"
 
 /* ---- showing ---- */
@@ -93,6 +93,15 @@ static void on_gone(void *ctx)
 
 /* ---- changing ---- */
 
+static struct str person_text(struct call *c, const struct person *x)
+{
+    AUTO(buf_free) struct buf b = BUF(AUDIT_JSON_MAX);
+    struct json_out w = { .b = &b };
+    if (x)
+        put_person(c, &w, x);
+    return audit_kept(c, &b);
+}
+
 struct user_change {
     bool has_role, has_disabled, has_kind, has_full_name, has_mail;
     enum role role;
@@ -179,6 +188,8 @@ int api_user_put(struct call *c, struct err *e)
     if (read_body(c, keys, ARRAY_LEN(keys), &d, e) < 0 ||
         read_change(c, json_root(d), &ch, e) < 0 || check_self(c, l->name, &ch, e) < 0)
         return -1;
+    struct audit_change done = { .what = AUDIT_USER_SET, .subject = l->name };
+    done.before = person_text(c, people_find(auth_people(c->api->config.auth), l->name));
     struct person *x = people_make(auth_people(c->api->config.auth), l->name);
     if (!x->kept)
         x->created_ms = clock_now_ms(&c->api->config.clock);
@@ -193,6 +204,8 @@ int api_user_put(struct call *c, struct err *e)
     if (ch.has_mail)
         person_set(&x->mail, ch.mail);
     keep_person(c->api, x);
+    done.after = person_text(c, x);
+    api_audit(c, &done);
     if (ch.disabled)
         drop_keys_of(c->api, KEY_SESSION, l->name);
     control_commit(c->api->config.control, (struct control_done){ on_changed, l });
@@ -236,6 +249,8 @@ int api_user_delete(struct call *c, struct err *e)
     }
     if (check_self(c, l->name, &(struct user_change){ .disabled = true }, e) < 0)
         return -1;
+    api_audit(c, &(struct audit_change){
+                     .what = AUDIT_USER_DELETE, .subject = l->name, .before = person_text(c, x) });
     remove_user(c->api, l->name);
     control_commit(c->api->config.control, (struct control_done){ on_gone, l });
     return 0;
@@ -261,6 +276,12 @@ static int set_owner(struct call *c, bool owns, struct err *e)
         people_make(p, user);
     keep_owner(c->api, l->name, user, owns);
     people_set_owner(p, l->name, user, owns);
+    struct str text =
+        str_of(arena_printf(http_arena(c->rq), "{\"owner\":\"%.*s\"}", STR_ARG(user)));
+    api_audit(c, &(struct audit_change){ .what = owns ? AUDIT_OWNER_SET : AUDIT_OWNER_DELETE,
+                                         .subject = l->name,
+                                         .before = owns ? STR("") : text,
+                                         .after = owns ? text : STR("") });
     control_commit(c->api->config.control, (struct control_done){ on_gone, l });
     return 0;
 }

@@ -75,14 +75,18 @@ void auth_set_only_user(struct auth *a, uint32_t uid)
     a->only_uid = uid;
 }
 
-static bool is_root(const struct auth *a, const char *user)
+bool auth_is_root(const struct auth *a, struct str user)
 {
-    return strcmp(user, a->root_name) == 0 || strcmp(user, a->own_name) == 0;
+    return str_is(user, a->root_name) || str_is(user, a->own_name);
 }
 
 static int check_enabled(const struct auth *a, struct str user, struct err *e)
 {
     const struct person *x = people_find(a->people, user);
+    if (x && x->gone) {
+        err_set(e, ERR_DENIED, "'%.*s' is not known any more where they sign in", STR_ARG(user));
+        return err_hint(e, "sign in again, or ask an administrator");
+    }
     if (!x || !x->disabled)
         return 0;
     err_set(e, ERR_DENIED, "the account '%.*s' is disabled", STR_ARG(user));
@@ -130,7 +134,7 @@ static int by_key(const struct auth *a, enum key_kind kind, struct str text, int
     snprintf(id.user, sizeof id.user, "%s", k->user);
     snprintf(id.key, sizeof id.key, "%s", kind == KEY_TOKEN ? k->name : "");
     id.via = kind == KEY_TOKEN ? VIA_TOKEN : VIA_SESSION;
-    id.root = is_root(a, id.user);
+    id.root = auth_is_root(a, str_of(id.user));
     id.scopes = k->scopes;
     id.tenant = (const char *const *)k->tenant;
     id.tenants = k->tenants;

@@ -85,6 +85,7 @@ bool token_scope_parse(struct str name, enum token_scope *out);
     X(INSPECT, TOKEN_READ, NO, NO, NO, NO, NO, ALL, ALL)                                           \
     X(PERSON, TOKEN_READ, OWN, OWN, OWN, OWN, OWN, ALL, ALL)                                       \
     X(LEAD, TOKEN_MANAGE, NO, NO, NO, NO, TENANT, NO, ALL)                                         \
+    X(PASSWORD, TOKEN_MANAGE, OWN, OWN, OWN, OWN, OWN, OWN, ALL)                                   \
     X(TOKENS_LOOK, TOKEN_READ, OWN, OWN, OWN, OWN, OWN, OWN, ALL)                                  \
     X(TOKENS, TOKEN_MANAGE, OWN, OWN, OWN, OWN, OWN, OWN, ALL)                                     \
     X(ADMIN, TOKEN_MANAGE, NO, NO, NO, NO, NO, NO, ALL)                                            \

@@ -24,6 +24,7 @@ extern const struct command command_tokens;                                /* cm
 extern const struct command command_apply, command_diff;                   /* cmd_apply.c */
 extern const struct command command_docs;                                  /* cmd_docs.c */
 extern const struct command command_status, command_doctor;                /* cmd_server.c */
+extern const struct command command_audit;                                 /* cmd_audit.c */
 extern const struct command command_simulate;                              /* cmd_simulate.c */
 extern const struct command command_help, command_version;                 /* cmd_help.c */
 extern const struct command command_completion, command_top;               /* cmd_help.c */

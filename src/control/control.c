@@ -52,6 +52,7 @@ struct control *control_new(const struct control_config *config, struct err *e)
                                      .homes = c->homes };
     turn_init(c);
     keep_init(c);
+    audit_init(c);
     if (accounts_load(&c->accounts, config->store, e) < 0 || recover(c, e) < 0 ||
         set_policy(c, e) < 0 || tenants_load(c, e) < 0 || pools_load(c, e) < 0)
         return NULL;
@@ -69,6 +70,7 @@ struct control *control_free(struct control *c)
     loop_unwatch(c->clock_turn);
     loop_unwatch(c->begin_turn);
     keep_free(c);
+    audit_free(c);
     pools_free(c);
     tenants_free(c);
     turn_free(c->open);

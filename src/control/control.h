@@ -15,6 +15,7 @@
 #include "core/core.h"
 #include "engine/engine.h"
 #include "spec/tenant.h"
+#include "store/audit.h"
 #include "store/store.h"
 #include "sys/clock.h"
 #include "sys/log.h"
@@ -25,6 +26,7 @@ struct control;
 struct control_keep {
     int64_t logs_ms, jobs_ms; /* after a job's end */
     uint64_t logs_bytes;      /* of all logs together */
+    int64_t audit_ms;         /* after a row was written */
 };
 
 /* A tenant of the settings file. */
@@ -36,6 +38,7 @@ struct control_tenant_def {
 /* A pool of the settings file, checked: see pool.h. */
 struct control_pool_def {
     struct str name, window; /* window: with its rule; empty: always open */
+    enum stage stage;
     const char *const *node;
     size_t nodes;
 };
@@ -51,10 +54,11 @@ struct control_config {
     struct tz zone; /* whose days and months budgets are filled by */
     const struct control_pool_def *pool;
     size_t pools;
-    const char *homes; /* folder of the homes of accounts of ours */
-    uint32_t uid_base; /* accounts of ours get uids from here on */
-    uint32_t uid_min;  /* below it a machine's account is not used for jobs */
-    bool single_user;  /* every job runs as ourselves */
+    const char *homes;    /* folder of the homes of accounts of ours */
+    uint32_t uid_base;    /* accounts of ours get uids from here on */
+    uint32_t uid_min;     /* below it a machine's account is not used for jobs */
+    bool single_user;     /* every job runs as ourselves */
+    uint32_t scratch_mib; /* disk space of a replica that does not say */
     struct control_keep keep;
 };
 
@@ -153,6 +157,7 @@ int control_tenants_check(struct control *c, const struct control_tenants_change
 struct control_pool_change {
     struct str name, by;
     const struct str *window, *nodes; /* NULL: as it is; an empty window: always open */
+    const enum stage *stage;          /* NULL: as it is */
 };
 int control_pool_put(struct control *c, const struct control_pool_change *ch,
                      struct control_done done, struct err *e) MUST_USE;
@@ -189,6 +194,20 @@ int control_reserve(struct control *c, const struct control_reserve *r, struct c
 int control_reservation_delete(struct control *c, struct str name, struct str by,
                                struct control_done done, struct err *e) MUST_USE;
 
+/* ---- the audit ---- */
+
+/* Right after what it tells of was applied: both are in one transaction.  Number and time are not looked
+ * at. */
+void control_audit(struct control *c, const struct audit_row *r);
+
+/* What the last verification of the whole found: after a start, and once a day. */
+struct control_audit_state {
+    int64_t checked_ms; /* 0: not yet */
+    uint64_t rows, fault_at;
+    enum audit_fault fault;
+};
+struct control_audit_state control_audit_state(const struct control *c);
+
 /* ---- looking ---- */
 
 /* Valid until the next change; false past the last. */
@@ -211,6 +230,7 @@ bool control_reservation_find(const struct control *c, struct str name, uint32_t
 struct control_pool {
     const char *name;
     bool of_settings;
+    enum stage stage;
     bool always;                                      /* it has no window */
     const struct calendar *window, *exceptions, *now; /* exceptions: in UTC; now: both */
     const char *const *node;                          /* also machines that are not here yet */

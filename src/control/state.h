@@ -83,6 +83,15 @@ struct keeping {
     uint64_t logs_removed;
 };
 
+/* How far verifying the audit has come; see audit.c. */
+struct auditing {
+    struct loop_watch *timer;
+    struct store_audit_check check;
+    bool checking;
+    int64_t day; /* of the last that was done; -1: none */
+    struct control_audit_state state;
+};
+
 struct watcher {
     loop_fn *fn;
     void *ctx;
@@ -91,6 +100,7 @@ struct watcher {
 struct lent {
     char *name;
     bool of_settings;
+    enum stage stage;                        /* whose it is while it is rolled out */
     bool always;                             /* it has no window */
     struct calendar window, exceptions, now; /* exceptions: alone, in UTC; now: both */
     char **node;
@@ -131,6 +141,7 @@ struct control {
     struct entry **ended; /* since the last turn closed */
     size_t ends, end_cap;
     struct keeping keeping;
+    struct auditing auditing;
     struct pools pools;
     struct tenants tenants;
     struct arena arena; /* of one pass */
@@ -178,9 +189,9 @@ bool freeze_possible(const struct control *c, enum freeze_mode mode);
 void freeze_terms(const struct control *c, const struct spec *s, struct event_submit *out);
 void job_freeze_begin(struct control *c, struct entry *en); /* by the way its spec allows */
 /* A pass took it, for another or because its machine is given back: the core has it so already. */
-void job_taken(struct control *c, uint64_t job, bool given_back);
-bool freeze_gives_back(
-    struct str message); /* of a job that was taken back: for its machine's owner? */
+void job_taken(struct control *c, const struct action *a);
+/* Why it was taken, as its message says; TAKEN_TURN when that says nothing of it. */
+enum taken_for freeze_taken_for(struct str message);
 int64_t job_grace_ms(const struct control *c,
                      const struct entry *en); /* for saving itself, or ending */
 void job_tell_taken(struct entry *en, enum job_event what, const struct task *t);
@@ -192,6 +203,8 @@ bool job_start_later(struct control *c, struct entry *en, const struct engine_ev
 
 /* tenants.c */
 int tenants_load(struct control *c, struct err *e) MUST_USE;
+void tenants_learn_pools(struct control *c); /* pools have changed: who may use which */
+void tenants_review(struct control *c);      /* budgets: new periods, and who is near the end */
 void tenants_free(struct control *c);
 int no_tenant(struct str name, struct err *e);
 int tenant_check_spec(const struct control *c, struct str name, const struct spec *s, struct err *e)
@@ -204,6 +217,13 @@ void pools_move(struct control *c); /* machines into the pools that they are in 
 
 /* segment.c */
 void segment_review(struct control *c);
+
+/* audit.c */
+void audit_init(struct control *c);
+void audit_free(struct control *c);
+void audit_piece(void *control); /* of verifying; comes back by itself */
+/* The oldest rows go with this batch; false: there are none, or e says why not. */
+bool audit_cut(struct control *c, struct store_batch *b, struct err *e);
 
 /* keep.c */
 void keep_init(struct control *c);

@@ -70,7 +70,7 @@ bool job_move(struct control *c, struct entry *en, enum job_event what)
     }
     en->now.state = to;
     en->now.state_ms = ev.t_ms;
-    en->taken = en->given_back = false; /* no move leads into being taken: see job_taken */
+    en->taken = false; /* no move leads into being taken: see job_taken */
     if (job_state_holds(from) && !job_state_holds(to))
         job_release_run(c, en);
     if (to == JOB_QUEUED || to == JOB_FROZEN)

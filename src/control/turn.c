@@ -152,7 +152,7 @@ static void act_on(struct control *c, const struct action *a)
     switch (a->kind) {
     case ACT_START:
     case ACT_THAW: job_placed(c, a); return;
-    case ACT_TAKE: job_taken(c, a->job.v, a->by.v == 0); return;
+    case ACT_TAKE: job_taken(c, a); return;
     case ACT_PROMISE: return; /* the pass that finds the slots free starts it */
     }
     abort();
@@ -163,6 +163,7 @@ static void decide(struct control *c)
     struct plan plan = { 0 };
     int64_t now_ms = control_now_ms(c), from_ns = clock_mono_ns();
     arena_reset(&c->arena);
+    tenants_review(c);
     core_pass(c->core, now_ms, &c->arena, &plan);
     uint64_t took_ns = (uint64_t)(clock_mono_ns() - from_ns);
     count_pass(&c->stats, took_ns);

@@ -208,6 +208,15 @@ static bool find_share(const struct core *c, const char *path, int64_t now_ms, s
     return false;
 }
 
+static bool same_rules(const struct share_view *x, const struct share_view *y)
+{
+    return x->removed == y->removed && x->closed == y->closed && x->until_ms == y->until_ms &&
+           strcmp(x->pools, y->pools) == 0 && x->model_limits == y->model_limits &&
+           x->budget_gpu_milli_ms == y->budget_gpu_milli_ms &&
+           x->spent_gpu_milli_ms == y->spent_gpu_milli_ms &&
+           x->budget_from_ms == y->budget_from_ms && x->budget_until_ms == y->budget_until_ms;
+}
+
 /* As same_state, but shares are found by name and the past may be off by a rounding. */
 static bool same_facts(const struct core *a, const struct core *b, const struct world *w)
 {
@@ -220,7 +229,7 @@ static bool same_facts(const struct core *a, const struct core *b, const struct 
             memcmp(&x.used, &y.used, sizeof x.used) != 0 || x.waiting != y.waiting ||
             x.cost_milli != y.cost_milli || x.past_milli - y.past_milli > 1 ||
             y.past_milli - x.past_milli > 1 || x.guarantee_milli != y.guarantee_milli ||
-            memcmp(&x.limit, &y.limit, sizeof x.limit) != 0)
+            memcmp(&x.limit, &y.limit, sizeof x.limit) != 0 || !same_rules(&x, &y))
             return false;
     }
     for (uint32_t i = 0; core_node(a, (node_id){ i }, &m); i++)

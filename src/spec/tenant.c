@@ -36,8 +36,8 @@ static const struct field {
     { "guarantee", KIND_GUARANTEE, AT(guarantee_milli), 0,
       "GPUs that it comes first for, whatever others had less", "4" },
     { "limit", KIND_LIMIT, AT(limit), 0,
-      "what it and all below it may hold at once: `gpus`, `cpus`, `memory`, `jobs`, and "
-      "`gpus_by_model`",
+      "what it and all below it may hold at once: `gpus`, `cpus`, `memory`, `jobs`, `notebooks`, "
+      "`storage` (scratch space), and `gpus_by_model`",
       "{gpus: 8, memory: 512Gi, gpus_by_model: {H100: 2}}" },
     { "user_limit", KIND_USER_LIMIT, AT(user_limit), 0, "likewise each of its users",
       "{gpus: 2, jobs: 10}" },
@@ -78,6 +78,8 @@ static const struct {
     { "cpus", RES_CPU, UNIT_MILLI },
     { "memory", RES_MEM, UNIT_SIZE },
     { "jobs", RES_JOBS, UNIT_COUNT },
+    { "notebooks", RES_NOTEBOOKS, UNIT_COUNT },
+    { "storage", RES_STORAGE, UNIT_SIZE },
 };
 
 static const char *const stages[] = {
@@ -399,7 +401,7 @@ static int read_field(const struct field *f, const struct json *v, struct arena 
         into->priority = (enum priority)x;
         return 0;
     case KIND_STAGE:
-        if (read_choice(v, stages, ARRAY_LEN(stages), &x, e) < 0)
+        if (read_choice(v, stages, STAGE_ENROLLED, &x, e) < 0)
             return -1;
         into->stage = (enum stage)x;
         return 0;

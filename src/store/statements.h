@@ -10,6 +10,7 @@
 #include <sqlite3.h>
 
 #include "base/err.h"
+#include "store/statements_audit.h"
 
 #define JOB_FIXED_COLUMNS                                                                          \
     "id, tenant, user, name, uid, submitted_ms, replicas, gpu_milli, array_id, array_index"
@@ -89,8 +90,8 @@
     X(PUT_ENTRY, W, "INSERT OR REPLACE INTO directory (kind, name, body) VALUES (?1, ?2, ?3)")      \
     X(DELETE_ENTRY, W, "DELETE FROM directory WHERE kind = ?1 AND name = ?2")                       \
     X(PUT_POOL, W,                                                                                  \
-      "INSERT OR REPLACE INTO pool (name, calendar, nodes, exceptions, of_settings) "               \
-      "VALUES (?1, ?2, ?3, ?4, ?5)")                                                                \
+      "INSERT OR REPLACE INTO pool (name, calendar, nodes, exceptions, of_settings, stage) "        \
+      "VALUES (?1, ?2, ?3, ?4, ?5, ?6)")                                                            \
     X(DELETE_POOL, W, "DELETE FROM pool WHERE name = ?1")                                           \
     X(PUT_ANSWER, W,                                                                                \
       "INSERT OR IGNORE INTO answer (user, key, t_ms, body) VALUES (?1, ?2, ?3, ?4)")               \
@@ -198,8 +199,10 @@
     X(EVENT, R, "SELECT number, job, t_ms, kind, tenant, body FROM event WHERE number = ?1")        \
     X(ACCOUNTS, R, "SELECT name, home, uid, gid, ours, created_ms FROM account ORDER BY name")      \
     X(ENTRIES, R, "SELECT name, body FROM directory WHERE kind = ?1 ORDER BY name")                 \
-    X(POOLS, R, "SELECT name, calendar, nodes, exceptions, of_settings FROM pool ORDER BY name")    \
+    X(POOLS, R,                                                                                     \
+      "SELECT name, calendar, nodes, exceptions, of_settings, stage FROM pool ORDER BY name")       \
     X(ANSWER, R, "SELECT body FROM answer WHERE user = ?1 AND key = ?2")                            \
+    AUDIT_STATEMENTS(X)                                                                             \
     X(META, R, "SELECT value FROM meta WHERE key = ?1")
 
 enum stmt {
