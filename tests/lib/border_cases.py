@@ -11,6 +11,7 @@ import http.client
 import json
 import os
 import random
+import shutil
 import socket
 import sys
 import time
@@ -150,8 +151,17 @@ class World:
 
 def without_times(value):
     if isinstance(value, dict):
-        return {k: without_times(v) for k, v in value.items() if not k.endswith(("_ms", "_s")) and k not in ("usage", "eta")}
+        return {k: without_times(v) for k, v in value.items() if not k.endswith(("_ms", "_s")) and k != "log"}  # counted when there is time
     return [without_times(v) for v in value] if isinstance(value, (list, tuple)) else value
+
+
+def differences(was, now, at=""):
+    """Where they differ, as text."""
+    if isinstance(was, dict) and isinstance(now, dict):
+        return [d for k in was.keys() | now.keys() for d in differences(was.get(k), now.get(k), f"{at}.{k}")]
+    if isinstance(was, list) and isinstance(now, list) and len(was) == len(now):
+        return [d for i, pair in enumerate(zip(was, now)) for d in differences(*pair, f"{at}[{i}]")]
+    return [] if was == now else [f"{at}: {was!r:.200} -> {now!r:.200}"]
 
 
 # ---- what requests are made of ----
@@ -389,7 +399,7 @@ def _(w):
 
 @case("their jobs, people, tokens and reservations are as they were")
 def _(w):
-    same(w.state_of_theirs(), w.was)
+    same(differences(w.was, w.state_of_theirs()), [])
     same(w.c.call("GET", "/v1/whoami", token=w.their_token)[1]["user"], THEIR_USER)
 
 
@@ -418,6 +428,7 @@ def _(w):
 
 def make(**how):
     c = cl.Cluster(["--rate", "1000000", "--rate-burst", "1000000"], listen="127.0.0.1:0", **how)
+    shutil.copy(f"{cl.LIBEXEC}/nightshift-signin", c.libexec)
     with open(f"{c.folder}/settings.yaml", "w", encoding="utf-8") as f:
         f.write(SETTINGS)
     return c
