@@ -303,6 +303,9 @@ static int run(struct call *c, struct err *e)
             return -1;
         set_scope(c);
     }
+    struct err unknown;
+    if (r->tells_more && identify(c, &unknown) == 0)
+        set_scope(c);
     if (notice_is_in_the_way(c, e) < 0)
         return -1;
     if ((!r->oauth && check_params(c, r, e) < 0) ||

@@ -50,6 +50,7 @@ void api_handle(void *api, struct http_request *rq); /* the HTTP server's handle
 void api_stop(struct api *a);                        /* ends the streams that would go on */
 
 void api_print_openapi(struct json_out *w);
-void api_print_reference(struct buf *out); /* Markdown: every route */
+void api_print_reference(struct buf *out);   /* Markdown: every route */
+void api_print_permissions(struct buf *out); /* Markdown: how far each role reaches with each */
 
 #endif

@@ -33,8 +33,10 @@ api_fn api_login, api_login_get, api_login_approve, api_login_deny, api_login_po
 api_fn api_whoami, api_notice_accept;                                               /* me.c */
 api_fn api_server, api_health, api_ready, api_metrics, api_openapi, api_profiles;   /* server.c */
 api_fn api_audit_list, api_audit_verify, api_audit_export;                          /* audit.c */
-api_fn api_journal;                                                                 /* journal.c */
-api_fn api_doctor;                                                                  /* doctor.c */
+api_fn api_apply, api_export;                                                       /* apply.c */
+api_fn api_permissions;                                    /* permissions.c */
+api_fn api_journal;                                        /* journal.c */
+api_fn api_doctor;                                         /* doctor.c */
 api_fn api_client_list, api_client_put, api_client_delete; /* oauth_clients.c */
 api_fn api_oauth_authorize, api_oauth_token, api_oauth_userinfo, api_oauth_metadata; /* oauth.c */
 api_fn api_page, api_page_script, api_page_style, api_door_page, api_door_script;    /* page.c */

@@ -174,7 +174,7 @@ function windowText(n) {
 function reservedText(n) {
   const r = n.reserved;
   const open = r && r.from_ms <= Date.now();
-  return r && `${r.name}: reserved ${open ? 'until' : 'from'} ${soonText(open ? r.until_ms : r.from_ms)}`;
+  return r && `${r.name ? r.name + ': ' : ''}reserved ${open ? 'until' : 'from'} ${soonText(open ? r.until_ms : r.from_ms)}`;
 }
 
 function drawMachine(e, n) {

@@ -8,8 +8,13 @@ void put_reservation_head(struct call *c, struct json_out *w, const struct reser
     struct control *control = c->api->config.control;
     struct share_view tenant = { .name = "" };
     core_share(control_core(control), r->tenant, control_now_ms(control), &tenant);
-    json_put_str(w, "name", str_of(r->name));
-    json_put_str(w, "tenant", str_of(tenant.name));
+    if (sees_tenant(c, str_of(tenant.name))) {
+        json_put_str(w, "name", str_of(r->name));
+        json_put_str(w, "tenant", str_of(tenant.name));
+    } else {
+        json_put_null(w, "name");
+        json_put_null(w, "tenant");
+    }
     json_put_i64(w, "from_ms", r->from_ms);
     json_put_i64(w, "until_ms", r->until_ms);
 }
@@ -87,17 +92,21 @@ int api_reservation_list(struct call *c, struct err *e)
     return 0;
 }
 
+int no_reservation(struct str name, struct err *e)
+{
+    err_set(e, ERR_NOT_FOUND, "there is no reservation '%.*s', or it has ended",
+            (int)MIN(name.n, FIELD_MAX), name.p);
+    return err_hint(e, "see those there are: GET /v1/reservations");
+}
+
 static int reply_reservation(struct call *c, struct str name, struct err *e)
 {
     struct reservation_view r;
     uint32_t i;
     AUTO(buf_free) struct buf b = BUF(API_REPLY_MAX);
     struct json_out w = { .b = &b };
-    if (!control_reservation_find(c->api->config.control, name, &i, &r)) {
-        err_set(e, ERR_NOT_FOUND, "there is no reservation '%.*s', or it has ended",
-                (int)MIN(name.n, FIELD_MAX), name.p);
-        return err_hint(e, "see those there are: GET /v1/reservations");
-    }
+    if (!control_reservation_find(c->api->config.control, name, &i, &r))
+        return no_reservation(name, e);
     json_begin(&w, NULL, '{');
     put_reservation(c, &w, &r);
     if (put_jobs(c, &w, &r, i + 1, e) < 0)

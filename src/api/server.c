@@ -157,18 +157,20 @@ static void put_tenant_waiting(struct buf *b, const struct share_view *v)
     buf_printf(b, "%llu\n", (unsigned long long)v->waiting);
 }
 
-static void put_tenants(struct buf *b, struct control *ctl)
+/* Those that the caller sees: their names are nobody else's business. */
+static void put_tenants(const struct call *c, struct buf *b)
 {
+    struct control *ctl = c->api->config.control;
     struct share_view v;
     metric(b, "tenant_gpus", "gauge", "Reference GPUs that a tenant holds now.");
     for (uint32_t i = 1; core_share(control_core(ctl), (share_id){ i }, control_now_ms(ctl), &v);
          i++)
-        if (!v.is_user)
+        if (!v.is_user && sees_tenant(c, str_of(v.name)))
             put_tenant_gpus(b, &v);
     metric(b, "tenant_waiting", "gauge", "Jobs of a tenant that wait.");
     for (uint32_t i = 1; core_share(control_core(ctl), (share_id){ i }, control_now_ms(ctl), &v);
          i++)
-        if (!v.is_user)
+        if (!v.is_user && sees_tenant(c, str_of(v.name)))
             put_tenant_waiting(b, &v);
 }
 
@@ -207,7 +209,7 @@ int api_metrics(struct call *c, struct err *e)
     buf_printf(&b, "nightshift_gpus %.3f\n", (double)t.total.of[RES_GPU] / 1e3);
     metric(&b, "gpus_free", "gauge", "GPUs that nobody has.");
     buf_printf(&b, "nightshift_gpus_free %.3f\n", (double)t.free.of[RES_GPU] / 1e3);
-    put_tenants(&b, ctl);
+    put_tenants(c, &b);
     metric(&b, "passes", "counter", "Scheduling passes.");
     buf_printf(&b, "nightshift_passes_total %llu\n", (unsigned long long)s.passes);
     metric(&b, "starts", "counter", "Jobs placed.");

@@ -95,7 +95,8 @@ enum about {
     ABOUT_JOB,
     ABOUT_TENANT,
     ABOUT_NODE,
-    ABOUT_USER
+    ABOUT_USER,
+    ABOUT_RESERVATION
 };
 
 struct route {
@@ -110,14 +111,19 @@ struct route {
     const char *type, *other_type; /* of an answer that is not JSON */
     int status;                    /* when it succeeds; 0: 200 */
     enum about about;
-    bool lenient; /* a query that is not known is left alone: the caller is not ours */
-    bool makes;   /* what it is about need not be there yet */
+    bool lenient;    /* a query that is not known is left alone: the caller is not ours */
+    bool makes;      /* what it is about need not be there yet */
+    bool tells_more; /* public, and more to whoever says who they are */
     bool body_optional, body_is_bytes;
     bool oauth; /* RFC 6749: forms in, its errors out, parameters that are not known are let be */
     unsigned refuses; /* of enum refusal */
 };
 extern const struct route api_routes[];
 extern const size_t api_routes_n;
+
+/* permissions.c */
+void put_reach(struct json_out *w, const char *key, const struct route *r); /* of each role */
+const char *route_scope(const struct route *r); /* what a token needs; "": nothing */
 
 /* ---- tenants, people and keys, as the store keeps them (directory.c) ---- */
 
@@ -129,6 +135,11 @@ void forget_person(struct api *a, struct str name);
 void keep_place(struct api *a, const struct place *at); /* ROLE_NONE: no more */
 void keep_owner(struct api *a, struct str node, struct str user, bool owns);
 void keep_key(struct api *a, enum key_kind kind, const struct auth_key *k);
+/* With everything that lets them in; what they ran stays, under their name (users.c). */
+void remove_user(struct api *a, struct str name);
+void remove_places(struct api *a, struct str tenant); /* of one that is no more (tenants.c) */
+int check_profiles(struct call *c, const struct tenant_spec *t, struct err *e)
+    MUST_USE; /* are they here? (tenants.c) */
 /* Also from memory. */
 void drop_key(struct api *a, enum key_kind kind, const uint8_t hash[static KEY_HASH_BYTES]);
 size_t drop_keys_of(struct api *a, enum key_kind kind, struct str user);
@@ -234,8 +245,9 @@ struct reservation_begin {
 void put_leaving(struct call *c, struct json_out *w, const char *node, const struct holder *h,
                  const struct reservation_begin *begin);
 
-void put_reservation_head(struct call *c, struct json_out *w,
-                          const struct reservation_view *r); /* name, tenant, times */
+/* Its times; its name and tenant to whoever sees that tenant, else null. */
+void put_reservation_head(struct call *c, struct json_out *w, const struct reservation_view *r);
+int no_reservation(struct str name, struct err *e);
 
 /* ---- what is told as lines of JSON, a page at a time (telling.c) ---- */
 

@@ -105,7 +105,7 @@ static struct str spec_text(struct call *c, const struct tenant_spec *t)
     return audit_kept(c, &b);
 }
 
-static int check_profiles(struct call *c, const struct tenant_spec *t, struct err *e)
+int check_profiles(struct call *c, const struct tenant_spec *t, struct err *e)
 {
     const struct api_config *f = &c->api->config;
     for (size_t i = 0; i < t->profiles; i++) {
@@ -150,11 +150,21 @@ int api_tenant_put(struct call *c, struct err *e)
     return 0;
 }
 
+void remove_places(struct api *a, struct str tenant)
+{
+    struct people *p = auth_people(a->config.auth);
+    struct place at;
+    for (size_t i = 0; people_place_at(p, i, &at); i++)
+        if (str_eq(at.tenant, tenant) && !at.of_settings) {
+            at.role = ROLE_NONE;
+            keep_place(a, &at);
+        }
+    people_drop_tenant(p, tenant);
+}
+
 int api_tenant_delete(struct call *c, struct err *e)
 {
     struct named_later *l = named_later_new(c);
-    struct people *p = auth_people(c->api->config.auth);
-    struct place at;
     struct control_tenant was;
     struct audit_change gone = { .what = AUDIT_TENANT_DELETE,
                                  .subject = l->name,
@@ -165,12 +175,7 @@ int api_tenant_delete(struct call *c, struct err *e)
                               (struct control_done){ on_gone, l }, e) < 0)
         return -1;
     api_audit(c, &gone);
-    for (size_t i = 0; people_place_at(p, i, &at); i++)
-        if (str_eq(at.tenant, l->name) && !at.of_settings) {
-            at.role = ROLE_NONE;
-            keep_place(c->api, &at);
-        }
-    people_drop_tenant(p, l->name);
+    remove_places(c->api, l->name);
     return 0;
 }
 

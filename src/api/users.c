@@ -212,14 +212,35 @@ int api_user_put(struct call *c, struct err *e)
     return 0;
 }
 
-/* With everything that lets them in; what they ran stays, under their name. */
+void remove_user(struct api *a, struct str name)
+{
+    struct people *p = auth_people(a->config.auth);
+    struct str node, owner;
+    struct place at;
+    for (size_t i = 0; people_place_at(p, i, &at); i++)
+        if (str_eq(at.user, name) && !at.of_settings) {
+            at.role = ROLE_NONE;
+            keep_place(a, &at);
+        }
+    for (size_t i = 0; people_owner_at(p, i, &node, &owner);) {
+        if (!str_eq(owner, name)) {
+            i++;
+            continue;
+        }
+        keep_owner(a, node, owner, false);
+        people_set_owner(p, node, name, false); /* another is in its place now */
+    }
+    drop_keys_of(a, KEY_SESSION, name);
+    drop_keys_of(a, KEY_TOKEN, name);
+    forget_person(a, name);
+    people_drop(p, name);
+}
+
 int api_user_delete(struct call *c, struct err *e)
 {
     struct named_later *l = named_later_new(c);
     struct people *p = auth_people(c->api->config.auth);
     const struct person *x = people_find(p, l->name);
-    struct str node, owner;
-    struct place at;
     if (!x)
         return no_user(l->name, e);
     if (x->file_role != ROLE_NONE) {
@@ -230,23 +251,7 @@ int api_user_delete(struct call *c, struct err *e)
         return -1;
     api_audit(c, &(struct audit_change){
                      .what = AUDIT_USER_DELETE, .subject = l->name, .before = person_text(c, x) });
-    for (size_t i = 0; people_place_at(p, i, &at); i++)
-        if (str_eq(at.user, l->name) && !at.of_settings) {
-            at.role = ROLE_NONE;
-            keep_place(c->api, &at);
-        }
-    for (size_t i = 0; people_owner_at(p, i, &node, &owner);) {
-        if (!str_eq(owner, l->name)) {
-            i++;
-            continue;
-        }
-        keep_owner(c->api, node, owner, false);
-        people_set_owner(p, node, l->name, false); /* another is in its place now */
-    }
-    drop_keys_of(c->api, KEY_SESSION, l->name);
-    drop_keys_of(c->api, KEY_TOKEN, l->name);
-    forget_person(c->api, l->name);
-    people_drop(p, l->name);
+    remove_user(c->api, l->name);
     control_commit(c->api->config.control, (struct control_done){ on_gone, l });
     return 0;
 }

@@ -43,6 +43,8 @@ enum word_kind {
     WORD_NODE,
     WORD_POOL,        /* a verb of `pools`, or a pool */
     WORD_RESERVATION, /* likewise */
+    WORD_TENANT,      /* likewise */
+    WORD_USER,        /* likewise */
     WORD_FILE,
     WORD_PROGRAM, /* a command line to run */
     WORD_COMMAND  /* of nightshift */
@@ -52,6 +54,7 @@ enum command_group {
     GROUP_JOBS,
     GROUP_INSIDE,
     GROUP_CLUSTER,
+    GROUP_PEOPLE,
     GROUP_OTHER,
     GROUP_SLURM,
     GROUP_COUNT

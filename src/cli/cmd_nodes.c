@@ -78,7 +78,8 @@ static void add_reserved(struct table *t, const struct json *n)
     }
     int64_t now_ms = cli_now_ms(), from_ms = field_i64(r, "from_ms", 0);
     bool open = from_ms <= now_ms;
-    table_printf(t, "%.*s %s %s", STR_ARG(field_str(r, "name")), open ? "until" : "from",
+    struct str name = field_known(r, "name") ? field_str(r, "name") : STR("reserved");
+    table_printf(t, "%.*s %s %s", STR_ARG(name), open ? "until" : "from",
                  text_soon(open ? field_i64(r, "until_ms", 0) : from_ms, now_ms, at));
 }
 

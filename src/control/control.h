@@ -141,6 +141,16 @@ int control_tenant_put(struct control *c, const struct control_tenant_change *ch
                        struct control_done done, struct err *e) MUST_USE;
 int control_tenant_delete(struct control *c, struct str name, struct str by,
                           struct control_done done, struct err *e) MUST_USE;
+/* Would all of these be taken, one after the other, puts first?  Changes nothing; when it says yes, doing so at
+ * once cannot be refused.  An error is about *out_name. */
+struct control_tenants_change {
+    const struct control_tenant_change *put;
+    size_t puts;
+    const struct str *gone;
+    size_t gones;
+};
+int control_tenants_check(struct control *c, const struct control_tenants_change *ch,
+                          struct str *out_name, struct err *e) MUST_USE;
 
 /* ---- pools: machines that are lent at the same times ---- */
 

@@ -112,7 +112,8 @@ static void list_pools(const struct control *c, const struct tenant_spec *spec, 
         buf_addz(out, "?");
 }
 
-static int say(struct control *c, struct tenant *t, struct err *e)
+/* To the core, or to a copy of it that is to be tried. */
+static int say_to(struct control *c, struct core *core, struct tenant *t, struct err *e)
 {
     AUTO(buf_free) struct buf pools = BUF(1u << 20);
     struct event ev = { .t_ms = control_now_ms(c), .kind = EVENT_TENANT };
@@ -138,11 +139,23 @@ static int say(struct control *c, struct tenant *t, struct err *e)
         ev.tenant.budget_from_ms = t->budget_from_ms;
         ev.tenant.budget_until_ms = MIN(t->budget_until_ms, TIME_MAX_MS);
     }
-    if (turn_apply(c, &ev, e) < 0)
+    if ((core == c->core ? turn_apply(c, &ev, e) : core_apply(core, &ev, e)) < 0)
         return -1;
     free(t->pools);
     t->pools = xstrdup(buf_str(&pools).p ? buf_str(&pools).p : "");
     return 0;
+}
+
+static int say(struct control *c, struct tenant *t, struct err *e)
+{
+    return say_to(c, c->core, t, e);
+}
+
+static int say_gone(struct control *c, struct core *core, struct str name, struct err *e)
+{
+    struct event ev = { .t_ms = control_now_ms(c), .kind = EVENT_TENANT };
+    ev.tenant = (struct event_tenant){ .name = name, .removed = true };
+    return core == c->core ? turn_apply(c, &ev, e) : core_apply(core, &ev, e);
 }
 
 void tenants_learn_pools(struct control *c)
@@ -376,10 +389,9 @@ static int check_pools(const struct control *c, const struct tenant_spec *spec, 
     return 0;
 }
 
-static int check_parent(const struct control *c, struct str name, const struct tenant_spec *spec,
+static int check_parent(const struct tenants *ts, struct str name, const struct tenant_spec *spec,
                         struct err *e)
 {
-    const struct tenants *ts = &c->tenants;
     struct str up = spec->parent;
     if (up.n == 0)
         return 0;
@@ -401,16 +413,26 @@ static int check_parent(const struct control *c, struct str name, const struct t
     return 0;
 }
 
+/* Among these, which are those of `c` or would be. */
+static int check_put(const struct control *c, const struct tenants *ts,
+                     const struct control_tenant_change *ch, struct err *e)
+{
+    size_t at = find(ts, ch->name);
+    if (pool_check_name("tenant", ch->name, e) < 0)
+        return -1;
+    if (at < ts->n && ts->at[at]->of_settings)
+        return of_settings(ts->at[at], e);
+    if (check_parent(ts, ch->name, ch->spec, e) < 0)
+        return -1;
+    return check_pools(c, ch->spec, e);
+}
+
 int control_tenant_put(struct control *c, const struct control_tenant_change *ch,
                        struct control_done done, struct err *e)
 {
     size_t at = find(&c->tenants, ch->name);
     bool known = at < c->tenants.n;
-    if (pool_check_name("tenant", ch->name, e) < 0)
-        return -1;
-    if (known && c->tenants.at[at]->of_settings)
-        return of_settings(c->tenants.at[at], e);
-    if (check_parent(c, ch->name, ch->spec, e) < 0 || check_pools(c, ch->spec, e) < 0)
+    if (check_put(c, &c->tenants, ch, e) < 0)
         return -1;
     AUTO(tenant_free_p) struct tenant *t = tenant_new(ch->name, ch->spec);
     t->created_ms = known ? c->tenants.at[at]->created_ms : control_now_ms(c);
@@ -435,9 +457,7 @@ int control_tenant_delete(struct control *c, struct str name, struct str by,
         return no_tenant(name, e);
     if (c->tenants.at[at]->of_settings)
         return of_settings(c->tenants.at[at], e);
-    struct event ev = { .t_ms = control_now_ms(c), .kind = EVENT_TENANT };
-    ev.tenant = (struct event_tenant){ .name = name, .removed = true };
-    if (turn_apply(c, &ev, e) < 0)
+    if (say_gone(c, c->core, name, e) < 0)
         return -1;
     store_delete_entry(turn_open(c)->batch, DIRECTORY_TENANT, name);
     turn_changed(c, &(struct change){ "tenant", name, "removed", by }, done);
@@ -445,6 +465,92 @@ int control_tenant_delete(struct control *c, struct str name, struct str by,
     memmove(&c->tenants.at[at], &c->tenants.at[at + 1],
             (c->tenants.n - at - 1) * sizeof(struct tenant *));
     c->tenants.n--;
+    return 0;
+}
+
+/* ---- several at once ---- */
+
+struct copying {
+    struct core *core;
+    int rc;
+    struct err *e;
+};
+
+static void copy_event(void *ctx, const struct event *ev)
+{
+    struct copying *to = ctx;
+    if (to->rc == 0)
+        to->rc = core_apply(to->core, ev, to->e);
+}
+
+/* Where changes can be tried: what the core refuses is the core's to know. */
+static struct core *copy_core(const struct control *c, struct err *e)
+{
+    AUTO(core_free_p) struct core *core = core_new();
+    struct copying to = { core, 0, e };
+    core_snapshot(c->core, copy_event, &to);
+    return to.rc == 0 ? TAKE(core) : NULL;
+}
+
+/* As they would be after the puts so far; those that are new to it are its own. */
+struct trial {
+    struct tenants all;
+    struct tenant **own;
+    size_t n, cap;
+};
+
+static void trial_free(struct trial *t)
+{
+    for (size_t i = 0; i < t->n; i++)
+        tenant_free(t->own[i]);
+    free(t->own);
+    free(t->all.at);
+}
+
+static int try_put(struct control *c, struct core *core, struct trial *t,
+                   const struct control_tenant_change *ch, struct err *e)
+{
+    size_t at = find(&t->all, ch->name);
+    if (check_put(c, &t->all, ch, e) < 0)
+        return -1;
+    struct tenant *made = tenant_new(ch->name, ch->spec);
+    vec_grow(t->own, t->n, t->cap);
+    t->own[t->n++] = made;
+    if (at == t->all.n) {
+        vec_grow(t->all.at, t->all.n, t->all.cap);
+        t->all.n++;
+    }
+    t->all.at[at] = made;
+    return say_to(c, core, made, e);
+}
+
+int control_tenants_check(struct control *c, const struct control_tenants_change *ch,
+                          struct str *out_name, struct err *e)
+{
+    AUTO(core_free_p) struct core *core = copy_core(c, e);
+    AUTO(trial_free) struct trial t = { 0 };
+    *out_name = STR("");
+    if (!core)
+        return err_wrap(e, "the state cannot be copied");
+    for (size_t i = 0; i < c->tenants.n; i++) {
+        vec_grow(t.all.at, t.all.n, t.all.cap);
+        t.all.at[t.all.n++] = c->tenants.at[i];
+    }
+    for (size_t i = 0; i < ch->puts; i++) {
+        *out_name = ch->put[i].name;
+        if (try_put(c, core, &t, &ch->put[i], e) < 0)
+            return -1;
+    }
+    for (size_t i = 0; i < ch->gones; i++) {
+        size_t at = find(&c->tenants, ch->gone[i]);
+        *out_name = ch->gone[i];
+        if (at == c->tenants.n)
+            return no_tenant(ch->gone[i], e);
+        if (c->tenants.at[at]->of_settings)
+            return of_settings(c->tenants.at[at], e);
+        if (say_gone(c, core, ch->gone[i], e) < 0)
+            return -1;
+    }
     return 0;
 }
 

@@ -87,6 +87,8 @@ struct explanation {
         enum reason why;
         share_id share;      /* of a limit: whose */
         enum resource which; /* and of what; RES_COUNT: of GPU models */
+        uint32_t
+            reservation; /* that is in the way: its number, from 1, which is not for all to know */
         char text[256];
     } line[EXPLAIN_LINES]; /* the strongest first */
     size_t n;

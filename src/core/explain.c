@@ -173,7 +173,7 @@ struct supply {
     uint64_t whole;
     uint32_t closed, closing;    /* machines whose window is closed, or ends too soon for the job */
     int64_t opens_ms, closes_ms; /* the first of those, the last of these */
-    const char *reserved;        /* a reservation that some of them are for; NULL: none */
+    uint32_t reserved;           /* a reservation that some of them are for; 0: none */
 };
 
 /* Is its window in the way, or a reservation?  Then it is counted. */
@@ -188,7 +188,7 @@ static bool count_window(const struct core *c, const struct kind *k, const struc
                       : k->free_ms < 0 ? of->until_ms
                                        : of->from_ms;
     if (reserved)
-        s->reserved = of->name;
+        s->reserved = k->reserved;
     if (k->left_ms < 0 || (reserved && k->free_ms < 0))
         s->opens_ms = s->closed++ ? MIN(s->opens_ms, change_ms) : change_ms;
     else
@@ -350,7 +350,7 @@ static void say_room(struct core *c, const struct job *j, struct explanation *x)
     else if (lifts & LIFT_WINDOW)
         say_windows(j, &s, x);
     if (lifts & LIFT_WINDOW && s.reserved)
-        say_more(x, " (reserved: '%s')", s.reserved);
+        x->line[x->n - 1].reservation = s.reserved;
     if (lifts & LIFT_BUSY)
         say_gpus(r, &s, x);
     if (lifts & LIFT_CPU)

@@ -87,7 +87,8 @@ struct tenant_spec {
 
 struct tenant_spec tenant_default(void);
 
-/* What is to be read: fields that are not given are as in `base`, null makes them the default again. */
+/* What is to be read: fields that are not given are as in `base`, null makes them the default again.  So it is
+ * with each limit, model and group inside of one. */
 struct tenant_text {
     const struct json *object;
     const struct tenant_spec *base;
