@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "api/audit.h"
+#include "api/directory.h"
 #include "api/roster.h"
 #include "api/state.h"
 #include "base/map.h"
