@@ -380,7 +380,7 @@ static int plan_users(struct applying *p, struct err *e)
         const struct roster_user *then = user_then(p, now, doc);
         if (check_self(p, then, x, e) < 0 ||
             add_change(p,
-                       (struct change){ .what = x && x->kept ? WHAT_CHANGE : WHAT_CREATE,
+                       (struct change){ .what = x && (x->kept || is_said(p, x)) ? WHAT_CHANGE : WHAT_CREATE,
                                         .name = doc->name,
                                         .user = then,
                                         .user_was = now },
