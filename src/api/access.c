@@ -140,7 +140,7 @@ void set_scope(struct call *c)
 
 bool sees_tenant(const struct call *c, struct str tenant)
 {
-    return scope_sees(&c->scope, tenant);
+    return store_scope_sees(&c->scope, tenant);
 }
 
 /* ---- whose thing a call is about ---- */

@@ -4,7 +4,10 @@
 #include <strings.h>
 
 #include "api/door.h"
+#include "api/origin.h"
+#include "auth/oauth.h"
 #include "base/parse.h"
+#include "http/rate.h"
 #include "sys/weak.h"
 
 static void on_commit(void *ctx)
@@ -20,6 +23,9 @@ struct api *api_new(const struct api_config *c, struct err *e)
     a->config = *c;
     a->watch = -1;
     a->started_ms = clock_now_ms(&c->clock);
+    a->oauth = oauth_new();
+    if (c->rate_per_s)
+        a->rate = rate_new(c->rate_per_s, MAX(c->rate_burst, 1u), RATE_USERS);
     a->files = filewatch_new(c->loop, e);
     if (!a->files)
         return NULL;
@@ -50,6 +56,8 @@ struct api *api_free(struct api *a)
     if (a->watch >= 0)
         control_unwatch(a->config.control, a->watch);
     filewatch_free(a->files);
+    oauth_free(a->oauth);
+    rate_free(a->rate);
     free(a);
     return NULL;
 }
@@ -122,15 +130,20 @@ int read_id(struct call *c, uint64_t *out, struct err *e)
 
 /* ---- who ---- */
 
+static const char *bearer_of(const struct call *c)
+{
+    const char *header = http_header(c->rq, "Authorization");
+    return header && strncmp(header, "Bearer ", 7) == 0 ? header + 7 : NULL;
+}
+
 static int find_caller(struct call *c, struct err *e)
 {
     struct api *a = c->api;
     const struct http_peer *peer = http_peer(c->rq);
-    const char *bearer = http_header(c->rq, "Authorization");
-    const char *cookie = http_cookie(c->rq, "nightshift");
+    const char *bearer = bearer_of(c), *cookie = http_cookie(c->rq, "nightshift");
     int64_t now_ms = clock_now_ms(&a->config.clock);
-    if (bearer && strncmp(bearer, "Bearer ", 7) == 0)
-        return auth_token(a->config.auth, str_of(bearer + 7), now_ms, &c->who, e);
+    if (bearer)
+        return auth_token(a->config.auth, str_of(bearer), now_ms, &c->who, e);
     if (peer->local)
         return auth_local(a->config.auth, peer->uid, &c->who, e);
     if (cookie)
@@ -150,6 +163,48 @@ static int identify(struct call *c, struct err *e)
         tenant[i] = arena_printf(http_arena(c->rq), "%s", c->who.tenant[i]);
     c->who.tenant = tenant;
     return 0;
+}
+
+/* A request that changes something, and that a browser's cookie may vouch for: was it meant? */
+int check_origin(struct call *c, struct err *e)
+{
+    const char *method = http_method(c->rq);
+    if (strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0 || http_peer(c->rq)->local ||
+        bearer_of(c) || !http_cookie(c->rq, "nightshift"))
+        return 0;
+    struct origin_facts f = { .method = method,
+                              .origin = http_header(c->rq, "Origin"),
+                              .fetch_site = http_header(c->rq, "Sec-Fetch-Site"),
+                              .referer = http_header(c->rq, "Referer"),
+                              .host = http_header(c->rq, "Host"),
+                              .external_url = c->api->config.external_url,
+                              .secure = http_peer(c->rq)->secure,
+                              .json = is_json_type(http_header(c->rq, "Content-Type")) };
+    return origin_check(&f, e);
+}
+
+/* A user has one allowance, however many tokens, sessions and machines.  Root has no limit: whoever keeps the
+ * machine running must get through. */
+static int check_rate(struct call *c, struct err *e)
+{
+    struct api *a = c->api;
+    uint64_t wait_ms = a->rate && !c->who.root ? rate_take(a->rate, str_hash(str_of(c->who.user)),
+                                                           clock_mono_ns() / 1000000)
+                                               : 0;
+    if (wait_ms == 0)
+        return 0;
+    char seconds[24];
+    snprintf(seconds, sizeof seconds, "%llu", (unsigned long long)(wait_ms + 999) / 1000);
+    http_add_header(c->rq, "Retry-After", seconds);
+    c->status = 429;
+    err_set(e, ERR_UNAVAILABLE, "too many requests; '%s' may send %u a second", c->who.user,
+            a->config.rate_per_s);
+    return err_hint(e, "wait %s s and try again", seconds);
+}
+
+bool is_secure(const struct call *c)
+{
+    return c->api->config.secure_cookies || http_peer(c->rq)->secure;
 }
 
 /* ---- dispatch ---- */
@@ -236,12 +291,16 @@ static int run(struct call *c, struct err *e)
         return err_hint(e, "all calls: GET /v1/openapi.json");
     }
     c->route = r;
+    if (check_origin(c, e) < 0)
+        return -1;
     if (r->access != ACCESS_PUBLIC) {
         if (identify(c, e) < 0) {
             http_add_header(c->rq, "WWW-Authenticate", "Bearer");
             http_reply_status(c->rq, 401, e, NULL);
             return 0;
         }
+        if (check_rate(c, e) < 0)
+            return -1;
         set_scope(c);
     }
     struct err unknown;
@@ -249,7 +308,8 @@ static int run(struct call *c, struct err *e)
         set_scope(c);
     if (notice_is_in_the_way(c, e) < 0)
         return -1;
-    if (check_params(c, r, e) < 0 || (r->access != ACCESS_PUBLIC && authorize(c, e) < 0))
+    if ((!r->oauth && check_params(c, r, e) < 0) ||
+        (r->access != ACCESS_PUBLIC && authorize(c, e) < 0))
         return -1;
     return r->fn(c, e);
 }

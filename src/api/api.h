@@ -34,10 +34,11 @@ struct api_config {
     const char *const *signin_argv; /* nightshift-signin; ends with NULL; borrowed */
     const struct ways *ways;        /* how people sign in; borrowed */
     const char *state;              /* folder for the first administrator's code; NULL: none */
-    const char *external_url;       /* how people reach us; NULL: as they say */
     const char *notice;             /* that people accept when they first sign in; NULL: none */
     int64_t session_ms;             /* how long a browser stays signed in */
-    bool secure_cookies;
+    bool secure_cookies;      /* people reach us by TLS, also when a request does not say so */
+    const char *external_url; /* how people reach us, without a slash at its end; NULL: not said */
+    uint32_t rate_per_s, rate_burst;   /* requests of one user, with whatever token; 0: no limit */
     const struct api_profile *profile; /* borrowed as long as the API lives */
     size_t profiles;
 };

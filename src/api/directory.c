@@ -2,6 +2,7 @@
 #include "store/directory.h"
 
 #include "api/state.h"
+#include "auth/oauth.h"
 
 static struct people *people_of(struct api *a)
 {
@@ -54,6 +55,11 @@ static int load_session(struct api *a, const struct store_entry *row, struct err
     return auth_read_key(a->config.auth, KEY_SESSION, row->name, row->body, e);
 }
 
+static int load_client(struct api *a, const struct store_entry *row, struct err *e)
+{
+    return oauth_read_client(a->oauth, row->name, row->body, e);
+}
+
 static int load_place(struct api *a, const struct store_entry *row, struct err *e)
 {
     AUTO(json_free_p) struct json_doc *d = json_read(row->body, e);
@@ -85,7 +91,7 @@ int directory_load(struct api *a, struct err *e)
     } rows[] = {
         { DIRECTORY_PERSON, load_person },   { DIRECTORY_PLACE, load_place },
         { DIRECTORY_MACHINE, load_machine }, { DIRECTORY_TOKEN, load_token },
-        { DIRECTORY_SESSION, load_session },
+        { DIRECTORY_SESSION, load_session }, { DIRECTORY_CLIENT, load_client },
     };
     learn_tenants(a);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
@@ -138,6 +144,16 @@ void keep_owner(struct api *a, struct str node, struct str user, bool owns)
         store_delete_entry(batch_of(a), DIRECTORY_MACHINE, buf_str(&name));
 }
 
+/* Whoever signs in again and again has the last of their sessions. */
+static void end_surplus(struct api *a, struct str user)
+{
+    uint8_t hash[KEY_HASH_BYTES];
+    while (auth_count_keys(a->config.auth, KEY_SESSION, user) > SESSIONS_OF_USER) {
+        memcpy(hash, auth_oldest_key(a->config.auth, KEY_SESSION, user)->hash, sizeof hash);
+        drop_key(a, KEY_SESSION, hash);
+    }
+}
+
 void keep_key(struct api *a, enum key_kind kind, const struct auth_key *k)
 {
     AUTO(buf_free) struct buf body = BUF(64 << 10);
@@ -146,6 +162,8 @@ void keep_key(struct api *a, enum key_kind kind, const struct auth_key *k)
     auth_key_write(k, &body);
     store_put_entry(batch_of(a), kind == KEY_TOKEN ? DIRECTORY_TOKEN : DIRECTORY_SESSION,
                     &(struct store_entry){ str_of(name), buf_str(&body) });
+    if (kind == KEY_SESSION)
+        end_surplus(a, str_of(k->user));
 }
 
 void drop_key(struct api *a, enum key_kind kind, const uint8_t hash[static KEY_HASH_BYTES])
@@ -161,6 +179,7 @@ size_t drop_keys_of(struct api *a, enum key_kind kind, struct str user)
 {
     const struct auth_key *k;
     size_t dropped = 0;
+    oauth_drop_user(a->oauth, user); /* what they let other tools know goes with it */
     for (size_t i = 0; (k = auth_key_at(a->config.auth, kind, i));) {
         uint8_t hash[KEY_HASH_BYTES];
         memcpy(hash, k->hash, sizeof hash);

@@ -234,8 +234,7 @@ void door_set_cookie(struct call *c, const char *name, const char *text, int64_t
     http_add_header(c->rq, "Set-Cookie",
                     arena_printf(http_arena(c->rq),
                                  "%s=%s; HttpOnly; SameSite=Lax; Path=/; Max-Age=%lld%s", name,
-                                 text, (long long)(for_ms / 1000),
-                                 c->api->config.secure_cookies ? "; Secure" : ""));
+                                 text, (long long)(for_ms / 1000), is_secure(c) ? "; Secure" : ""));
 }
 
 struct entering {

@@ -29,7 +29,7 @@ static int check_words(const struct api_param *p, struct str s, struct err *e)
     while (more) {
         more = str_cut(s, ',', &word, &s);
         if (check_word(p, word, e) < 0) {
-            err_hint(e, "e.g. running,queued or all; of: %s", p->words);
+            err_hint(e, "all, or some of these with commas between: %s", p->words);
             return -1;
         }
     }

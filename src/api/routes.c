@@ -6,6 +6,7 @@
 #define YES_NO "true|false|yes|no|on|off|1|0"
 #define UP_TO(n) PARAM_NUMBER, .max = (n)
 #define ANY_NUMBER UP_TO(NUMBER_MAX)
+#define FORMAT_HELP "by default as `Accept` says, else JSON"
 
 static const struct api_param list_params[] = {
     { "state", PARAM_WORDS, .words = STATE_WORDS,
@@ -56,6 +57,17 @@ static const struct api_param send_params[] = {
 static const struct api_param usage_params[] = {
     { "from_ms", ANY_NUMBER, .help = "from this time on; by default 30 days ago" },
     { "to_ms", ANY_NUMBER, .help = "up to this time; by default now" },
+    { "group", PARAM_WORDS, .words = "day|tenant|user|model",
+      .help = "what it is summed by, separated by commas; by default tenant,user,model" },
+    { "format", PARAM_WORD, .words = "json|csv", .help = FORMAT_HELP },
+    { 0 },
+};
+static const struct api_param fairness_params[] = {
+    { "from_ms", ANY_NUMBER,
+      .help = "from the day on in which this time lies; by default 30 days ago" },
+    { "to_ms", ANY_NUMBER, .help = "up to the end of the day of this time; by default now" },
+    { "by", PARAM_WORD, .words = "total|day", .help = "one row for all days, or one a day" },
+    { "format", PARAM_WORD, .words = "json|csv", .help = FORMAT_HELP },
     { 0 },
 };
 static const struct api_param events_params[] = {
@@ -105,6 +117,19 @@ static const struct api_param verify_params[] = {
     { "head", PARAM_HEX, .min = 64, .max = 64,
       .help = "the hash of a row that was noted: it must be in the chain" },
     { "number", ANY_NUMBER, .help = "that row's number" },
+    { 0 },
+};
+static const struct api_param authorize_params[] = {
+    { "response_type", PARAM_WORD, .words = "code", .required = true, .help = "`code`" },
+    { "client_id", PARAM_TEXT, .max = 64, .required = true, .help = "which client asks" },
+    { "redirect_uri", PARAM_TEXT, .max = 500, .required = true,
+      .help = "exactly one of those that are registered for it" },
+    { "code_challenge", PARAM_TEXT, .max = 43, .required = true, .help = "of PKCE (RFC 7636)" },
+    { "code_challenge_method", PARAM_WORD, .words = "S256", .required = true, .help = "`S256`" },
+    { "state", PARAM_TEXT, .max = 2000, .help = "comes back as it is" },
+    { "scope", PARAM_TEXT, .help = "let be: userinfo always tells the same" },
+    { "prompt", PARAM_WORD, .words = "none",
+      .help = "`none`: do not ask anybody to sign in, say login_required" },
     { 0 },
 };
 #undef X
@@ -212,8 +237,12 @@ const struct route api_routes[] = {
       .answer = "Applied", .refuses = REFUSES_CONFLICT },
     { "GET", "/v1/quota", A(SEE), FN(quota), "Tenants: what they may have, have and had",
       .answer = "Quota" },
-    { "GET", "/v1/usage", A(SEE), FN(usage), "GPU-hours by tenant, user and model",
-      .param = usage_params, .answer = "Usage", .refuses = REFUSES_CONFLICT },
+    { "GET", "/v1/usage", A(SEE), FN(usage), "GPU-hours by day, tenant, user and model",
+      .param = usage_params, .answer = "Usage", .other_type = "text/csv",
+      .refuses = REFUSES_CONFLICT },
+    { "GET", "/v1/fairness", A(SEE), FN(fairness),
+      "Who was entitled to GPUs, who had them, and who lent them", .param = fairness_params,
+      .answer = "Fairness", .other_type = "text/csv", .refuses = REFUSES_CONFLICT },
     { "GET", "/v1/profiles", A(LOOK), FN(profiles), "Named bundles of resources",
       .answer = "ProfileList" },
     { "GET", "/v1/events", A(SEE), FN(events), "What happens, as it happens (SSE)",
@@ -262,6 +291,23 @@ const struct route api_routes[] = {
     { "POST", "/v1/login/:code/approve", A(SELF), FN(login_approve), "Say yes to it",
       .status = 204 },
     { "POST", "/v1/login/:code/deny", A(SELF), FN(login_deny), "Say no to it", .status = 204 },
+    { "GET", "/v1/clients", A(ADMIN_LOOK), FN(client_list),
+      "Tools that people sign in to through this server", .answer = "ClientList" },
+    { "PUT", "/v1/clients/:client", A(ADMIN), FN(client_put),
+      "Register such a tool, or change what is said of it", .body = "ClientChange",
+      .body_optional = true, .answer = "Client", .refuses = REFUSES_CONFLICT },
+    { "DELETE", "/v1/clients/:client", A(ADMIN), FN(client_delete), "Register it no more",
+      .status = 204 },
+    { "GET", "/oauth/authorize", A(PUBLIC), FN(oauth_authorize),
+      "OAuth 2: send whoever is signed in back to a client, with a code", .param = authorize_params,
+      .status = 303, .oauth = true },
+    { "POST", "/oauth/token", A(PUBLIC), FN(oauth_token), "OAuth 2: a code for a token",
+      .body = "OAuthTokenRequest", .answer = "OAuthToken", .oauth = true },
+    { "GET", "/oauth/userinfo", A(PUBLIC), FN(oauth_userinfo),
+      "OAuth 2: whom such a token is about", .answer = "OAuthUser", .oauth = true },
+    { "GET", "/.well-known/oauth-authorization-server", A(PUBLIC), FN(oauth_metadata),
+      "OAuth 2: where all of it is (RFC 8414)", .answer = "OAuthServer",
+      .refuses = REFUSES_NOT_FOUND },
     { "GET", "/v1/whoami", A(SELF_LOOK), FN(whoami), "Who am I?", .answer = "Whoami" },
     { "GET", "/v1/server", A(PUBLIC), FN(server), "What runs here, and what it can do",
       .answer = "Server" },

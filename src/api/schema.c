@@ -113,9 +113,9 @@ static void put_params(struct json_out *w, const struct route *r)
 
 /* ---- answers ---- */
 
-static bool has_path_param(const struct route *r)
+static bool may_be_missing(const struct route *r)
 {
-    return strchr(r->path, ':') != NULL;
+    return strchr(r->path, ':') != NULL || (r->refuses & REFUSES_NOT_FOUND);
 }
 
 static bool always(const struct route *r)
@@ -143,6 +143,11 @@ static bool has_body(const struct route *r)
     return r->body || r->body_is_bytes;
 }
 
+static bool has_typed_body(const struct route *r)
+{
+    return has_body(r) && !r->oauth; /* a form of another type is an invalid_request */
+}
+
 /* Every refusal, and the calls that can meet it. */
 static const struct refusal_row {
     const char *status, *why;
@@ -151,11 +156,11 @@ static const struct refusal_row {
     { "400", "a field, a parameter or a header is wrong", always },
     { "401", "who is calling? The token is missing or not known", has_role },
     { "403", "whoever calls may not do this", may_be_denied },
-    { "404", "it does not exist, or is not for the caller to see", has_path_param },
+    { "404", "it does not exist, or is not for the caller to see", may_be_missing },
     { "408", "the request did not arrive in time", always },
     { "409", "right, but not possible as things are", may_conflict },
     { "413", "the body is too large", has_body },
-    { "415", "the body is of another type than the call takes", has_body },
+    { "415", "the body is of another type than the call takes", has_typed_body },
     { "429", "too many requests; see Retry-After", always },
     { "431", "the headers are too large", always },
     { "500", "the server failed; the log says why", always },
@@ -226,11 +231,15 @@ static void put_answers(struct json_out *w, const struct route *r)
 {
     json_begin(w, "responses", '{');
     put_success(w, r);
+    if (r->oauth)
+        json_put_raw(w, "401", STR("{\"$ref\":\"#/components/responses/oauth\"}"));
     for (size_t i = 0; i < ARRAY_LEN(refusals); i++) {
         AUTO(buf_free) struct buf ref = BUF(256);
         if (!refusals[i].when(r))
             continue;
-        buf_printf(&ref, "{\"$ref\":\"#/components/responses/%s\"}", refusals[i].status);
+        bool own = r->oauth && strcmp(refusals[i].status, "400") == 0;
+        buf_printf(&ref, "{\"$ref\":\"#/components/responses/%s\"}",
+                   own ? "oauth" : refusals[i].status);
         json_put_raw(w, refusals[i].status, buf_str(&ref));
     }
     json_end(w, '}');
@@ -239,6 +248,11 @@ static void put_answers(struct json_out *w, const struct route *r)
 static void put_refusals(struct json_out *w)
 {
     json_begin(w, "responses", '{');
+    json_put_raw(w, "oauth",
+                 STR("{\"description\":\"an error of RFC 6749, or a text for whoever came by a "
+                     "wrong link\",\"content\":{\"application/json\":{\"schema\":{\"$ref\":"
+                     "\"#/components/schemas/OAuthError\"}},"
+                     "\"text/plain; charset=utf-8\":{\"schema\":{\"type\":\"string\"}}}}"));
     for (size_t i = 0; i < ARRAY_LEN(refusals); i++) {
         const struct refusal_row *row = &refusals[i];
         json_begin(w, row->status, '{');
@@ -257,6 +271,13 @@ static void put_refusals(struct json_out *w)
 
 /* ---- the document ---- */
 
+static const char *body_type(const struct route *r)
+{
+    if (!r->body)
+        return "application/octet-stream";
+    return r->oauth ? "application/x-www-form-urlencoded" : "application/json";
+}
+
 static void put_body(struct json_out *w, const struct route *r)
 {
     AUTO(buf_free) struct buf ref = BUF(256);
@@ -267,7 +288,7 @@ static void put_body(struct json_out *w, const struct route *r)
     json_begin(w, "requestBody", '{');
     json_put_bool(w, "required", !r->body_optional);
     json_begin(w, "content", '{');
-    json_begin(w, r->body ? "application/json" : "application/octet-stream", '{');
+    json_begin(w, body_type(r), '{');
     json_put_raw(w, "schema", buf_str(&ref));
     json_end(w, '}');
     json_end(w, '}');

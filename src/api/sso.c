@@ -101,9 +101,8 @@ const char *door_url(struct call *c, const char *path)
     const char *out = c->api->config.external_url, *host = http_header(c->rq, "Host");
     if (out)
         return arena_printf(http_arena(c->rq), "%s%s", out, path);
-    return arena_printf(http_arena(c->rq), "%s://%s%s",
-                        c->api->config.secure_cookies ? "https" : "http", host ? host : "localhost",
-                        path);
+    return arena_printf(http_arena(c->rq), "%s://%s%s", is_secure(c) ? "https" : "http",
+                        host ? host : "localhost", path);
 }
 
 static void redirect(struct call *c, const char *where)

@@ -10,7 +10,8 @@
 
 #define API_BODY_MAX (16u << 20) /* a batch of jobs */
 #define API_REPLY_MAX (64u << 20)
-#define PAGE_MAX 1000 /* jobs of one answer */
+#define PAGE_MAX 1000   /* jobs of one answer */
+#define RATE_USERS 4096 /* that are told apart */
 
 struct follower;  /* log.c */
 struct feed;      /* events.c */
@@ -21,8 +22,12 @@ struct verifying; /* audit.c */
 struct past;      /* why.c */
 struct door;      /* door.c */
 
+struct oauth; /* auth/oauth.h */
+
 struct api {
     struct api_config config;
+    struct oauth *oauth;
+    struct rate *rate; /* of requests, by user; NULL: no limit */
     struct filewatch *files;
     struct follower *followers;
     struct feed *feeds;
@@ -80,7 +85,8 @@ struct api_param {
 /* Refusals of a call beyond those that follow from its path, its role and its body. */
 enum refusal {
     REFUSES_CONFLICT = 1,
-    REFUSES_DENIED = 2
+    REFUSES_DENIED = 2,
+    REFUSES_NOT_FOUND = 4
 };
 
 /* What the first parameter of a path names: whose it is decides who may. */
@@ -109,6 +115,7 @@ struct route {
     bool makes;      /* what it is about need not be there yet */
     bool tells_more; /* public, and more to whoever says who they are */
     bool body_optional, body_is_bytes;
+    bool oauth; /* RFC 6749: forms in, its errors out, parameters that are not known are let be */
     unsigned refuses; /* of enum refusal */
 };
 extern const struct route api_routes[];
@@ -162,6 +169,9 @@ int read_body(struct call *c, const char *const *keys, size_t n, struct json_doc
 /* Of a body that may say why; *out_reason lives as long as the request. */
 int read_verb(struct call *c, struct str *out_reason, struct err *e) MUST_USE;
 int read_id(struct call *c, uint64_t *out, struct err *e) MUST_USE; /* param 0 */
+
+int check_origin(struct call *c, struct err *e) MUST_USE; /* see origin.h; done for every route */
+bool is_secure(const struct call *c);                     /* its cookies are for TLS only */
 
 /* What the table of routes has checked already. */
 uint64_t query_number(const struct call *c, const char *key, uint64_t dflt);

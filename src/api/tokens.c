@@ -215,6 +215,10 @@ int api_token_create(struct call *c, struct err *e)
     struct auth_key t = { 0 };
     if (read_body(c, keys, ARRAY_LEN(keys), &d, e) < 0 || read_token(c, json_root(d), &t, e) < 0)
         return -1;
+    if (auth_count_keys(c->api->config.auth, KEY_TOKEN, str_of(t.user)) >= TOKENS_OF_USER) {
+        err_set(e, ERR_CONFLICT, "'%s' has %d tokens already", t.user, TOKENS_OF_USER);
+        return err_hint(e, "delete those that nobody uses: nightshift tokens");
+    }
     auth_make_key(TOKEN_PREFIX, l->text);
     auth_hash_key(str_of(l->text), t.hash);
     if (auth_put_key(c->api->config.auth, KEY_TOKEN, &t, e) < 0)

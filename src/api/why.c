@@ -49,7 +49,7 @@ static const char *reason_words(struct core *core, const struct store_scope *sco
     uint32_t number = x->line[i].reservation;
     bool seen = number && core_reservation(core, number - 1, &r) && r.name &&
                 core_share(core, r.tenant, r.from_ms, &tenant) &&
-                scope_sees(scope, str_of(tenant.name));
+                store_scope_sees(scope, str_of(tenant.name));
     snprintf(out, 640, "%s%s%s%s", x->line[i].text, number ? " (reserved" : "", seen ? ": '" : "",
              seen ? r.name : "");
     if (number)

@@ -15,23 +15,23 @@
 #define REQUEST_MAX (64u << 10)
 #define ANSWER_MAX (512u << 10)
 
+struct list {
+    struct ask_call *first, *last;
+    size_t n;
+};
+
 struct ask_call {
     struct ask *ask;
-    struct ask_call *prev, *next; /* in the list it is in */
+    struct list *in; /* NULL: in none, between waiting and running */
+    struct ask_call *prev, *next;
     ask_done_fn *fn;
     void *ctx;
     char *request; /* what is still to be written; NULL: all is */
     size_t n, written;
-    bool running;
     struct process *child; /* NULL: waits, or is behind the socket */
     int fd;
     struct loop_watch *watch, *late;
     struct buf answer;
-};
-
-struct list {
-    struct ask_call *first, *last;
-    size_t n;
 };
 
 struct ask {
@@ -48,18 +48,46 @@ struct ask {
 
 static void list_add(struct list *l, struct ask_call *c)
 {
+    c->in = l;
     c->prev = l->last;
     c->next = NULL;
-    *(l->last ? &l->last->next : &l->first) = c;
+    if (l->last)
+        l->last->next = c;
+    else
+        l->first = c;
     l->last = c;
     l->n++;
 }
 
-static void list_drop(struct list *l, struct ask_call *c)
+static void list_drop(struct ask_call *c)
 {
-    *(c->prev ? &c->prev->next : &l->first) = c->next;
-    *(c->next ? &c->next->prev : &l->last) = c->prev;
+    struct list *l = c->in;
+    if (c->prev)
+        c->prev->next = c->next;
+    else
+        l->first = c->next;
+    if (c->next)
+        c->next->prev = c->prev;
+    else
+        l->last = c->prev;
     l->n--;
+    c->in = NULL;
+}
+
+/* The first, out of the list; NULL when there is none. */
+static struct ask_call *list_take(struct list *l)
+{
+    struct ask_call *c = l->first;
+    if (!c)
+        return NULL;
+    l->first = c->next;
+    if (c->next)
+        c->next->prev = NULL;
+    else
+        l->last = NULL;
+    l->n--;
+    c->in = NULL;
+    return c;
 }
 
 /* ---- the end of a call ---- */
@@ -75,7 +103,8 @@ static void forget_request(struct ask_call *c)
 static void detach(struct ask_call *c)
 {
     struct ask *a = c->ask;
-    list_drop(c->running ? &a->running : &a->waiting, c);
+    if (c->in)
+        list_drop(c);
     c->watch = loop_unwatch(c->watch);
     c->late = loop_unwatch(c->late);
     if (c->child)
@@ -261,9 +290,7 @@ static int start(struct ask_call *c, struct err *e)
     c->watch = loop_fd(a->loop, c->fd, on_ready, c, e);
     if (!c->watch)
         return -1;
-    list_drop(&a->waiting, c);
     list_add(&a->running, c);
-    c->running = true;
     c->late = loop_timer(a->loop, on_late, c);
     loop_timer_set(c->late, a->patience_ms, 0);
     return loop_fd_set(c->watch, send_more(c), e);
@@ -273,11 +300,10 @@ static void start_waiting(void *ctx)
 {
     struct ask *a = ctx;
     struct err e;
-    while (a->waiting.first && a->running.n < ASK_AT_ONCE) {
-        struct ask_call *c = a->waiting.first;
+    struct ask_call *c;
+    while (a->running.n < ASK_AT_ONCE && (c = list_take(&a->waiting)))
         if (start(c, &e) < 0)
             tell_failure(c, e.msg, NULL);
-    }
 }
 
 /* ---- outside ---- */
@@ -306,10 +332,9 @@ struct ask *ask_free(struct ask *a)
 {
     if (!a)
         return NULL;
-    while (a->running.first)
-        ask_cancel(a->running.first);
-    while (a->waiting.first)
-        ask_cancel(a->waiting.first);
+    struct ask_call *c;
+    while ((c = list_take(&a->running)) || (c = list_take(&a->waiting)))
+        ask_cancel(c);
     loop_unwatch(a->soon);
     free(a);
     return NULL;

@@ -27,6 +27,8 @@ const char *via_name(enum via v);
 #define KEY_NAME_MAX 64
 #define KEY_TENANTS_MAX 64
 #define KEYS_MAX 100000 /* of one kind, of all people together */
+#define TOKENS_OF_USER 100
+#define SESSIONS_OF_USER 50 /* one more ends the oldest */
 
 struct identity {
     char user[254];
@@ -85,6 +87,8 @@ const struct auth_key *auth_find_key(const struct auth *a, enum key_kind kind, s
                                      struct str name);
 const struct auth_key *auth_key_at(const struct auth *a, enum key_kind kind,
                                    size_t i); /* NULL past the last */
+size_t auth_count_keys(const struct auth *a, enum key_kind kind, struct str user);
+const struct auth_key *auth_oldest_key(const struct auth *a, enum key_kind kind, struct str user);
 const struct auth_key *auth_key_of(const struct auth *a, enum key_kind kind,
                                    const uint8_t hash[static KEY_HASH_BYTES]);
 bool auth_drop_key(struct auth *a, enum key_kind kind, const uint8_t hash[static KEY_HASH_BYTES]);

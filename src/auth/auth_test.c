@@ -131,6 +131,25 @@ static void a_session_ends_when_its_user_signs_out_everywhere_or_is_disabled(voi
     CHECK(auth_session(a, str_of(text), 20, &id, &e) < 0 && e.code == ERR_DENIED);
 }
 
+static void keys_are_counted_by_user_and_the_oldest_is_known(void)
+{
+    struct auth *a = auth_new();
+    char name[16], ana[] = "ana", ben[] = "ben";
+    struct err e;
+    for (int i = 0; i < 5; i++) {
+        struct auth_key k = { .name = name, .user = i == 1 ? ben : ana, .created_ms = 100 - i % 4 };
+        snprintf(name, sizeof name, "k%d", i);
+        auth_hash_key(str_of(name), k.hash);
+        CHECK(auth_put_key(a, KEY_SESSION, &k, &e) == 0);
+    }
+    CHECK_INT(auth_count_keys(a, KEY_SESSION, STR("ana")), 4);
+    CHECK_INT(auth_count_keys(a, KEY_SESSION, STR("ben")), 1);
+    CHECK_INT(auth_count_keys(a, KEY_TOKEN, STR("ana")), 0);
+    CHECK_STR(auth_oldest_key(a, KEY_SESSION, STR("ana"))->name, "k3");
+    CHECK(!auth_oldest_key(a, KEY_SESSION, STR("cy")));
+    auth_free(a);
+}
+
 static const struct test tests[] = {
     { "a token is known by its hash until it expires",
       a_token_is_known_by_its_hash_until_it_expires },
@@ -139,5 +158,7 @@ static const struct test tests[] = {
     { "on the machine itself the kernel says who calls", the_kernel_says_who_calls_on_the_machine },
     { "a session ends when its user signs out everywhere or is disabled",
       a_session_ends_when_its_user_signs_out_everywhere_or_is_disabled },
+    { "keys are counted by user, and the oldest is known",
+      keys_are_counted_by_user_and_the_oldest_is_known },
 };
 TEST_MAIN(tests)

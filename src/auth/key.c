@@ -70,6 +70,25 @@ const struct auth_key *auth_key_at(const struct auth *a, enum key_kind kind, siz
     return i < a->keys[kind].n ? &a->keys[kind].at[i] : NULL;
 }
 
+size_t auth_count_keys(const struct auth *a, enum key_kind kind, struct str user)
+{
+    const struct keys *ks = &a->keys[kind];
+    size_t n = 0;
+    for (size_t i = 0; i < ks->n; i++)
+        n += str_is(user, ks->at[i].user);
+    return n;
+}
+
+const struct auth_key *auth_oldest_key(const struct auth *a, enum key_kind kind, struct str user)
+{
+    const struct keys *ks = &a->keys[kind];
+    const struct auth_key *oldest = NULL;
+    for (size_t i = 0; i < ks->n; i++)
+        if (str_is(user, ks->at[i].user) && (!oldest || ks->at[i].created_ms < oldest->created_ms))
+            oldest = &ks->at[i];
+    return oldest;
+}
+
 int auth_put_key(struct auth *a, enum key_kind kind, const struct auth_key *k, struct err *e)
 {
     struct keys *ks = &a->keys[kind];

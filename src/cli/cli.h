@@ -134,7 +134,8 @@ enum output {
     OUT_WIDE,
     OUT_JSON,
     OUT_YAML,
-    OUT_NAME
+    OUT_NAME,
+    OUT_CSV
 };
 enum output cli_output(const struct common *o);
 

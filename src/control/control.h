@@ -17,6 +17,7 @@
 #include "spec/tenant.h"
 #include "store/audit.h"
 #include "store/store.h"
+#include "store/usage.h"
 #include "sys/clock.h"
 #include "sys/log.h"
 
@@ -242,6 +243,12 @@ bool control_pool_find(const struct control *c, struct str name, struct control_
 struct core *control_core(struct control *c); /* to look at; only control changes it */
 const struct engine *control_engine(const struct control *c);
 int64_t control_now_ms(const struct control *c);
+/* Whose the GPUs were on these days, without `to`, as of now_ms; in no order of days. */
+struct control_days {
+    int64_t from, to, now_ms;
+};
+int control_ledger(const struct control *c, const struct store_scope *who, struct control_days days,
+                   store_ledger_fn *fn, void *ctx, struct err *e) MUST_USE;
 const struct policy *control_policy(const struct control *c);
 
 /* What of a machine the core does not keep. */

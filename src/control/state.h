@@ -92,6 +92,12 @@ struct auditing {
     struct control_audit_state state;
 };
 
+/* What of the core's ledger is in the store. */
+struct fairness {
+    int64_t day; /* the latest that was written; INT64_MIN: none was */
+    int64_t written_ms;
+};
+
 struct watcher {
     loop_fn *fn;
     void *ctx;
@@ -144,6 +150,7 @@ struct control {
     struct auditing auditing;
     struct pools pools;
     struct tenants tenants;
+    struct fairness fairness;
     struct arena arena; /* of one pass */
     char *homes;
 };
@@ -176,7 +183,8 @@ void tasks_act(struct control *c, const struct act *a);
 void tasks_event(struct control *c, const struct engine_event *ev);
 /* Moves a job and writes it down; a move that the table refuses is logged and not made. */
 bool job_move(struct control *c, struct entry *en, enum job_event what);
-void job_placed(struct control *c, const struct action *a);
+void job_placed(struct control *c, const struct action *a,
+                int64_t now_ms); /* when it was decided */
 void job_stop(struct control *c, struct entry *en, enum task_end why);
 void job_settle(struct control *c, struct entry *en);      /* moves on when its tasks have */
 void job_release_run(struct control *c, struct entry *en); /* it holds nothing any more */
@@ -230,6 +238,11 @@ void keep_init(struct control *c);
 void keep_free(struct control *c);
 void keep_wake(struct control *c); /* a job has ended */
 void keep_piece(void *control);    /* a little of what there is to do; comes back by itself */
+
+/* fairness.c */
+int fairness_load(struct control *c, struct err *e) MUST_USE;
+void fairness_write(struct control *c, bool now); /* into the open turn, at most once a minute */
+void fairness_minute(struct control *c);          /* a day that is over is written down */
 
 /* recover.c */
 int recover(struct control *c, struct err *e)

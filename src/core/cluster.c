@@ -62,6 +62,8 @@ void count_node(struct cluster *c, const struct node *n, bool add)
         c->total.of[r] = add ? c->total.of[r] + total[r] : c->total.of[r] - total[r];
         c->free.of[r] = add ? c->free.of[r] + room[r] : c->free.of[r] - room[r];
     }
+    if (k->gpus)
+        c->model_gpus[k->model] += add ? k->gpus : -(uint32_t)k->gpus;
 }
 
 static int check_node(const struct cluster *c, const struct event_node *n, struct err *e)
@@ -124,6 +126,7 @@ int cluster_add_node(struct cluster *c, const struct event_node *n, struct err *
     nd->kind = kind_of(c, n, model, pool_of(c, n->pool, i));
     c->kind[nd->kind].nodes++;
     nd->room = kind_room(&c->kind[nd->kind]);
+    c->gpus += n->gpus;
     count_node(c, nd, true);
     node_enter_cell(c, i);
     node_mark_freed(c, i);

@@ -80,6 +80,8 @@ struct cluster {
     uint32_t holding;           /* pairs of a node and a job that holds something on it */
     uint32_t version;           /* grows when a kind is added: what could never fit may fit now */
     struct amounts total, free; /* of the nodes that are up; jobs unused */
+    uint64_t gpus;              /* of all nodes */
+    uint32_t model_gpus[MODELS_MAX]; /* as total, by model */
 };
 
 void cluster_init(struct cluster *c);

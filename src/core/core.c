@@ -13,9 +13,11 @@ struct core *core_new(void)
     demand_init(&c->demand);
     history_init(&c->history);
     forecast_init(&c->forecast);
+    c->ledger = ledger_new();
     c->history_ms = c->rate_ms = c->review_ms = c->wall_ms = INT64_MIN;
     shares_init(&c->shares, c->policy.half_life_ms);
     c->shares.past_weight = (double)c->policy.past_milli / 1000;
+    ledger_shares(c);
     shapes_init(&c->shapes);
     queue_init(&c->queue);
     laters_init(&c->laters);
@@ -36,6 +38,7 @@ struct core *core_free(struct core *c)
     take_scratch_free(&c->take);
     history_free(&c->history);
     forecast_free(&c->forecast);
+    ledger_free(c->ledger);
     free(c->slots);
     gang_scratch_free(&c->scratch);
     laters_free(&c->laters);
@@ -72,6 +75,7 @@ static void take_slots(struct core *c, struct job *j, const struct slot *slots, 
     cluster_note_job(&c->cluster, (uint32_t)(j - c->queue.job), slots, n, true);
     shares_charge(&c->shares, j->leaf, &h->charged, h->cost_milli, 1, now_ms);
     rules_charge(c, j->leaf, h, true, now_ms);
+    ledger_hold(c, j, h->gpu_milli);
 }
 
 static void give_slots(struct core *c, struct job *j, bool ended, int64_t now_ms)
@@ -86,6 +90,7 @@ static void give_slots(struct core *c, struct job *j, bool ended, int64_t now_ms
     cluster_give(&c->cluster, &c->shapes.at[j->shape].request, h->slot, h->n);
     shares_charge(&c->shares, j->leaf, &h->charged, h->cost_milli, -1, now_ms);
     rules_charge(c, j->leaf, h, false, now_ms);
+    ledger_hold(c, j, -(int64_t)h->gpu_milli);
     queue_wake_limit(&c->queue, &c->shapes, &c->shares, j->leaf);
     queue_let_go(&c->queue, (uint32_t)(j - c->queue.job));
 }
@@ -110,6 +115,7 @@ static void job_enter(struct core *c, uint32_t job, enum job_state to, int64_t n
     if (j->promised && !may_wait && to != JOB_FREEZING)
         promise_drop(c, job);
     j->state = (uint8_t)to;
+    ledger_note(c, j);
     bool waits = may_wait && !j->promised;
     if (waited && !waits) {
         claims_drop(c, job);
@@ -348,6 +354,7 @@ static int apply_submit(struct core *c, const struct event *ev, int64_t now_ms, 
     j->taken = s->taken;
     j->leaf = leaf;
     j->shape = shapes_ref(&c->shapes, &r);
+    j->asks_milli = (uint32_t)core_amounts(c, &r).of[RES_GPU];
     j->priority = (uint8_t)s->priority;
     j->state = JOB_HELD;
     c->last_job = s->id.v;
@@ -374,7 +381,9 @@ static int apply_user(struct core *c, const struct event_user *u, int64_t now_ms
         return err_set(e, ERR_INVALID, "user '%.*s': a name and a weight above 0 are needed",
                        STR_ARG(u->user));
     uint32_t leaf = shares_add_user(&c->shares, tenant, u->user, now_ms);
+    uint32_t was_milli = c->shares.at[leaf].weight_milli;
     c->shares.at[leaf].weight_milli = u->weight_milli;
+    ledger_weigh(c, leaf, was_milli);
     return 0;
 }
 
@@ -540,6 +549,7 @@ int core_apply(struct core *c, const struct event *ev, struct err *e)
         return err_set(e, ERR_INVALID, "t: %lld ms is not a time", (long long)ev->t_ms);
     if (ev->kind != EVENT_PLACE && ev->kind != EVENT_TAKE && ev->kind != EVENT_PROMISE)
         core_close_pass(c);
+    ledger_look(c, now_ms);
     switch (ev->kind) {
     case EVENT_POLICY: rc = apply_policy(c, &ev->policy, now_ms, e); break;
     case EVENT_MODEL: rc = cluster_set_model(&c->cluster, &ev->model, e); break;
@@ -559,6 +569,7 @@ int core_apply(struct core *c, const struct event *ev, struct err *e)
     case EVENT_WAIT:
     case EVENT_TIMES: rc = 0; break; /* of older versions */
     case EVENT_BURST: rc = apply_burst(c, &ev->burst, e); break;
+    case EVENT_LEDGER: rc = ledger_apply(c, &ev->ledger, now_ms, e); break;
     case EVENT_PASS:
         c->now_ms = now_ms;
         core_open_pass(c, ev->t_ms);
@@ -569,7 +580,9 @@ int core_apply(struct core *c, const struct event *ev, struct err *e)
     case EVENT_DEMAND: rc = apply_demand(c, &ev->demand, e); break;
     case EVENT_KIND_COUNT: rc = err_set(e, ERR_INTERNAL, "not an event"); break;
     }
-    if (rc == 0)
+    if (rc == 0) {
         c->now_ms = now_ms;
+        ledger_count(c, now_ms);
+    }
     return rc;
 }

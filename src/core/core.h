@@ -228,6 +228,15 @@ bool core_reservation(const struct core *c, uint32_t i, struct reservation_view 
  * there are, of which at most `max` were written. */
 uint32_t core_holders(const struct core *c, job_id waits, job_id *out, uint32_t max);
 
+/* What was counted of the days from from_day on, as it stands at now_ms if nothing happens until then:
+ * the latest day first, of each the machines, then the tenants that had a part in it. */
+typedef void core_ledger_fn(void *ctx, const struct ledger_row *row);
+struct ledger_span {
+    int64_t from_day, now_ms;
+};
+void core_ledger(const struct core *c, struct ledger_span span, core_ledger_fn *fn, void *ctx);
+void core_ledger_forget(struct core *c, int64_t before_day); /* they are written down */
+
 struct core_totals {
     struct amounts total, free;   /* of the machines that are up and whose windows are open */
     uint64_t waiting, kept_nodes; /* waiting: in the queue */

@@ -33,7 +33,8 @@
     X(RUNS, "runs")       /* how long jobs ran before it begins */                                 \
     X(WAIT, "wait")       /* how long one waited before it begins */                               \
     X(TIMES, "times")     /* how forecasts were corrected before it begins */                      \
-    X(BURST, "burst")     /* how long jobs waited before it begins, and what that taught */
+    X(BURST, "burst")     /* how long jobs waited before it begins, and what that taught */        \
+    X(LEDGER, "ledger")   /* who was entitled to GPUs and had them before it begins */
 enum event_kind {
 #define X(id, name) EVENT_##id,
     EVENT_KINDS(X)
@@ -219,6 +220,7 @@ struct event {
         struct event_wait wait;
         struct event_times times;
         struct event_burst burst;
+        struct ledger_row ledger;
     };
 };
 

@@ -242,6 +242,7 @@ static void release(struct core *c, uint32_t later, int64_t since_ms)
     j->later = false;
     j->since_ms = MAX(since_ms, j->submit_ms);
     later_free(&c->laters, later);
+    ledger_note(c, j);
     if (j->state == JOB_QUEUED)
         core_wait(c, job);
 }

@@ -457,6 +457,8 @@ void core_pass(struct core *c, int64_t now_ms, struct arena *a, struct plan *out
     c->now_ms = MAX(now_ms, c->now_ms);
     c->passes++;
     *out = (struct plan){ 0 };
+    ledger_look(c, c->now_ms);
+    ledger_count(c, c->now_ms);
     core_open_pass(c, now_ms);
     hand_back(c, a, out);
     hand_back_closed(c, a, out);

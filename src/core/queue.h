@@ -43,6 +43,7 @@ struct job {
     struct held *held; /* NULL while it holds nothing */
     uint32_t leaf, shape;
     uint32_t family;            /* what work it is: see event_submit */
+    uint32_t asks_milli;        /* GPUs, as the ledger counts it while it waits */
     uint32_t group, prev, next; /* while it waits; NONE otherwise */
     uint8_t state, priority;
     float ahead;           /* GPU thousandths before it, when that was forecast */
@@ -55,6 +56,8 @@ struct job {
     bool promised : 1;     /* its slots are its own as soon as they are free; it is in no group */
     bool is_stated : 1;    /* its start was forecast */
     bool restarts : 1;     /* a freeze loses its work: it runs again from the start */
+    bool is_wanted : 1;    /* counted as waiting, and as taken back: see ledger.h */
+    bool is_out : 1;
 };
 
 struct group {

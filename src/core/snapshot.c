@@ -386,6 +386,12 @@ static void emit_forecast(struct writer *w)
         emit(w, ev);
 }
 
+static void emit_ledger_row(void *ctx, const struct ledger_row *row)
+{
+    struct writer *w = ctx;
+    emit(w, (struct event){ .t_ms = w->c->now_ms, .kind = EVENT_LEDGER, .ledger = *row });
+}
+
 void core_snapshot(const struct core *c, core_emit_fn *fn, void *ctx)
 {
     struct writer w = { .c = c, .fn = fn, .ctx = ctx };
@@ -401,6 +407,7 @@ void core_snapshot(const struct core *c, core_emit_fn *fn, void *ctx)
     emit_forecast(&w);
     emit_demand(&w);
     emit_past(&w);
+    core_ledger(c, (struct ledger_span){ INT64_MIN, c->now_ms }, emit_ledger_row, &w);
     emit_removed(&w);
     arena_free(&w.arena);
 }

@@ -6,6 +6,7 @@
 #include "core/core.h"
 #include "core/forecast.h"
 #include "core/later.h"
+#include "core/ledger.h"
 #include "core/place.h"
 #include "core/policy.h"
 #include "core/queue.h"
@@ -43,6 +44,7 @@ struct core {
     struct history history;
     int64_t history_ms, rate_ms; /* when it is derived next, and what runs is rated next */
     struct forecast forecast;
+    struct ledger *ledger;           /* its rates are worked out when asked */
     struct reservation *reservation; /* its number is its place, from 1 */
     uint32_t reservations, reservation_cap;
     struct promise *promise;

@@ -57,6 +57,7 @@ static int remove_tenant(struct core *c, const struct event_tenant *t, int64_t n
     if (shares_remove_tenant(&c->shares, tenant, e) < 0)
         return -1;
     rules_set(c, tenant, &(struct event_tenant){ 0 }, now_ms);
+    ledger_shares(c);
     return 0;
 }
 
@@ -79,6 +80,7 @@ int tenant_set(struct core *c, const struct event *ev, int64_t now_ms, struct er
     if (shares_set_tenant(&c->shares, t, now_ms, e) < 0)
         return -1;
     rules_set(c, shares_tenant(&c->shares, t->name), t, now_ms);
+    ledger_shares(c);
     rules_recount(c);
     if (c->cluster.zones.n || t->pools.n)
         spread_zones(c);

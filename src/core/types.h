@@ -146,4 +146,20 @@ struct policy {
     int64_t budget_freezes; /* 1: what runs is frozen when its tenant's budget is spent */
 };
 
+/* One UTC day of one tenant, or of all machines, in thousandths of a GPU x ms: see core/ledger.h. */
+struct ledger_sums {
+    int64_t entitled, got, lent, borrowed;
+    int64_t frozen; /* of jobs that were taken back and want to go on */
+    int64_t wanted; /* of jobs that wait, those included */
+};
+struct ledger_machines {
+    int64_t total, got, idle, away;
+};
+struct ledger_row {
+    int64_t day;                     /* since 1970 */
+    struct str tenant;               /* with its own users; empty: all machines */
+    struct ledger_sums sums;         /* of a tenant */
+    struct ledger_machines machines; /* of all; as an event: and nothing was counted before it */
+};
+
 #endif

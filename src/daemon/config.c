@@ -6,7 +6,9 @@
 
 #include "base/opts.h"
 #include "base/parse.h"
+#include "base/url.h"
 #include "base/yaml.h"
+#include "http/http.h"
 #include "sys/file.h"
 
 enum key_type {
@@ -16,7 +18,9 @@ enum key_type {
     KEY_SIZE,
     KEY_CPUS,
     KEY_DURATION,
-    KEY_CHOICE
+    KEY_CHOICE,
+    KEY_URL,
+    KEY_NETS
 };
 
 static const struct key {
@@ -37,10 +41,13 @@ static const struct key {
     { "socket", KEY_TEXT, AT(socket), "", "PATH", "the API on this machine (RUN/api.sock)", 0 },
     { "tls_cert", KEY_TEXT, AT(tls_cert), "", "FILE", "certificate chain (PEM)", 0 },
     { "tls_key", KEY_TEXT, AT(tls_key), "", "FILE", "its private key (PEM)", 0 },
+    { "external_url", KEY_URL, AT(external_url), "", "URL",
+      "the address that people use, e.g. of a proxy before this server: https://gpu.lab.example",
+      0 },
+    { "trusted_proxies", KEY_NETS, AT(trusted_proxies), "", "LIST",
+      "addresses and networks of proxies whose X-Forwarded-For and -Proto are believed", 0 },
     { "libexec", KEY_TEXT, AT(libexec), "", "DIR",
       "where nightshift-keeper and nightshift-init are (beside this program, or as installed)", 0 },
-    { "external_url", KEY_TEXT, AT(external_url), "", "URL",
-      "how people reach the server, e.g. through a proxy: https://gpu.example.org", 0 },
     { "session", KEY_DURATION, AT(session_ms), "12h", "TIME",
       "a browser stays signed in so long at most", 0 },
     { "notice", KEY_TEXT, AT(notice), "", "TEXT",
@@ -91,6 +98,10 @@ static const struct key {
     { "rate", KEY_NUMBER, AT(rate_per_s), "500", "N", "requests a second of one caller over TCP",
       1000000 },
     { "rate_burst", KEY_NUMBER, AT(rate_burst), "2000", "N", "so many at once", 1000000 },
+    { "rate_user", KEY_NUMBER, AT(rate_user), "500", "N",
+      "requests a second of one user, with whatever token; root has no limit; 0: none has",
+      1000000 },
+    { "rate_user_burst", KEY_NUMBER, AT(rate_user_burst), "2000", "N", "so many at once", 1000000 },
     { "connections", KEY_NUMBER, AT(connections_max), "4000", "N", "open connections", 100000 },
     { "body_limit", KEY_SIZE, AT(body_max_bytes), "16Mi", "SIZE", "largest request", 0 },
     { "timeout", KEY_DURATION, AT(timeout_ms), "60s", "TIME", "idle connections are closed", 0 },
@@ -120,6 +131,22 @@ static int is_word(const char *words, struct str s, struct err *e)
     return err_hint(e, "one of: %s", words);
 }
 
+/* Without a query, and without the slash at its end. */
+static int read_url(struct config *c, struct str s, const char **out, struct err *e)
+{
+    struct url u;
+    if (url_parse(s, &u, e) < 0)
+        return -1;
+    if (u.has_query) {
+        err_set(e, ERR_INVALID, "'%.*s' has a query", STR_ARG(s));
+        return err_hint(e, "e.g. https://gpu.lab.example, or with a path: https://lab.example/gpu");
+    }
+    while (s.p[s.n - 1] == '/')
+        s.n--;
+    *out = arena_strndup(&c->arena, s.p, s.n);
+    return 0;
+}
+
 static int set_value(struct config *c, const struct key *k, const char *text, struct err *e)
 {
     void *at = (char *)c + k->offset;
@@ -138,6 +165,12 @@ static int set_value(struct config *c, const struct key *k, const char *text, st
     case KEY_SIZE: return parse_size_bytes(s, at, e);
     case KEY_CPUS: return parse_milli(s, k->max, at, e);
     case KEY_DURATION: return parse_duration_ms(s, at, e);
+    case KEY_URL: return read_url(c, s, at, e);
+    case KEY_NETS:
+        if (http_check_proxies(s, e) < 0)
+            return -1;
+        *(const char **)at = arena_strndup(&c->arena, s.p, s.n);
+        return 0;
     }
     abort();
 }
@@ -209,6 +242,26 @@ static int in_file(const struct config *c, struct str text, const char *key, str
                 : err_wrap(e, "%s: %s", c->file_path, key);
 }
 
+/* What the file says of a key, as a flag would say it: a list with commas between. */
+static void key_text(const struct json *v, struct buf *out)
+{
+    struct json_out w = { .b = out };
+    struct str s;
+    struct err e;
+    if (json_is_string(v) && json_as_str(v, 4096, &s, &e) == 0) {
+        buf_add(out, s);
+        return;
+    }
+    if (!json_is_array(v)) {
+        json_put(&w, NULL, v);
+        return;
+    }
+    for (const struct json *one = json_first(v); one; one = json_next(v, one)) {
+        buf_addz(out, one == json_first(v) ? "" : ", ");
+        key_text(one, out);
+    }
+}
+
 static int read_file_keys(struct config *c, struct str text, struct err *e)
 {
     const char *known[ARRAY_LEN(keys) + ARRAY_LEN(sections)];
@@ -222,14 +275,9 @@ static int read_file_keys(struct config *c, struct str text, struct err *e)
     for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
         const struct json *v = json_find(c->file, keys[i].name);
         AUTO(buf_free) struct buf b = BUF(8192);
-        struct json_out w = { .b = &b };
-        struct str s;
         if (!v || json_is_null(v))
             continue;
-        if (json_is_string(v) && json_as_str(v, 4096, &s, e) == 0)
-            buf_add(&b, s);
-        else
-            json_put(&w, NULL, v);
+        key_text(v, &b);
         if (set_value(c, &keys[i], buf_str(&b).p ? buf_str(&b).p : "", e) < 0)
             return in_file(c, text, keys[i].name, e);
     }
@@ -380,6 +428,8 @@ void config_print(const struct config *c, struct buf *out)
         switch (keys[i].type) {
         case KEY_TEXT:
         case KEY_CHOICE:
+        case KEY_URL:
+        case KEY_NETS:
             buf_addz(out, *(const char *const *)at ? *(const char *const *)at : "");
             break;
         case KEY_NUMBER: buf_printf(out, "%llu", (unsigned long long)*(const uint64_t *)at); break;

@@ -14,7 +14,7 @@ struct config {
     /* where */
     const char *state, *run, *listen, *socket;
     const char *tls_cert, *tls_key;
-    const char *external_url, *notice;
+    const char *external_url, *trusted_proxies, *notice;
     int64_t session_ms;
     const char *libexec; /* folder of nightshift-keeper and nightshift-init */
     /* log */
@@ -32,7 +32,7 @@ struct config {
     uint64_t keep_logs_bytes;
     const char *on_stop;
     /* limits on people */
-    uint64_t rate_per_s, rate_burst, connections_max, body_max_bytes;
+    uint64_t rate_per_s, rate_burst, rate_user, rate_user_burst, connections_max, body_max_bytes;
     int64_t timeout_ms;
 
     const struct json *file; /* the sections; NULL without a file */

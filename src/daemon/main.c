@@ -4,6 +4,7 @@
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -255,6 +256,12 @@ static int split_address(struct daemon *d, struct http_config *hc, struct err *e
     return 0;
 }
 
+/* As people reach us, whatever stands before us. */
+static bool is_https(const struct config *c)
+{
+    return c->tls_cert || (c->external_url && strncasecmp(c->external_url, "https:", 6) == 0);
+}
+
 static int open_http(struct daemon *d, struct err *e)
 {
     const struct config *c = &d->config;
@@ -270,12 +277,12 @@ static int open_http(struct daemon *d, struct err *e)
                              .signin_argv = d->signin_argv,
                              .ways = d->ways,
                              .state = c->state,
-                             .external_url = c->external_url,
                              .notice = c->notice,
                              .session_ms = c->session_ms,
-                             .secure_cookies =
-                                 c->tls_cert != NULL ||
-                                 (c->external_url && strncmp(c->external_url, "https:", 6) == 0),
+                             .secure_cookies = is_https(c),
+                             .external_url = c->external_url,
+                             .rate_per_s = (uint32_t)c->rate_user,
+                             .rate_burst = (uint32_t)c->rate_user_burst,
                              .profile = d->site.profile,
                              .profiles = d->site.profiles };
     d->signin_argv[0] = arena_printf(&d->config.arena, "%s/nightshift-signin", libexec_folder(d));
@@ -301,6 +308,7 @@ static int open_http(struct daemon *d, struct err *e)
     if (strcmp(c->listen, "none") == 0)
         return 0;
     hc.unix_path = NULL;
+    hc.trusted_proxies = c->trusted_proxies;
     hc.rate_per_s = (uint32_t)c->rate_per_s;
     hc.rate_burst = (uint32_t)c->rate_burst;
     if (split_address(d, &hc, e) < 0 || read_pem(d, c->tls_cert, &hc.tls_cert, e) < 0 ||

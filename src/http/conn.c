@@ -16,63 +16,6 @@
 #define KEEP_ALIVE_S 15   /* silence after which the kernel asks, and between two questions */
 #define KEEP_ALIVE_TRIES 3
 
-union address {
-    struct sockaddr any;
-    struct sockaddr_in v4;
-    struct sockaddr_in6 v6;
-    struct sockaddr_un local;
-};
-
-/* ---- who is calling ---- */
-
-static bool describe_local(struct conn *c)
-{
-    struct ucred cred;
-    socklen_t n = sizeof cred;
-    if (getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &cred, &n) < 0)
-        return false;
-    c->peer = (struct http_peer){
-        .local = true, .uid = cred.uid, .gid = cred.gid, .pid = cred.pid, .address = "unix"
-    };
-    c->peer_key = cred.uid;
-    return true;
-}
-
-static bool describe_v4(struct conn *c, const struct in_addr *from, in_port_t port)
-{
-    char text[INET_ADDRSTRLEN];
-    inet_ntop(AF_INET, from, text, sizeof text);
-    snprintf(c->peer.address, sizeof c->peer.address, "%s:%u", text, ntohs(port));
-    c->peer_key = ntohl(from->s_addr);
-    return true;
-}
-
-/* Limits hold for a whole /64: whoever has one address of it has all of them. */
-static bool describe_v6(struct conn *c, const struct sockaddr_in6 *from)
-{
-    const uint8_t *b = from->sin6_addr.s6_addr;
-    if (IN6_IS_ADDR_V4MAPPED(&from->sin6_addr)) {
-        struct in_addr v4;
-        memcpy(&v4, b + 12, sizeof v4);
-        return describe_v4(c, &v4, from->sin6_port);
-    }
-    char text[INET6_ADDRSTRLEN];
-    inet_ntop(AF_INET6, &from->sin6_addr, text, sizeof text);
-    snprintf(c->peer.address, sizeof c->peer.address, "[%s]:%u", text, ntohs(from->sin6_port));
-    memcpy(&c->peer_key, b, sizeof c->peer_key);
-    return true;
-}
-
-static bool describe(struct conn *c, const union address *from)
-{
-    switch (from->any.sa_family) {
-    case AF_UNIX: return describe_local(c);
-    case AF_INET: return describe_v4(c, &from->v4.sin_addr, from->v4.sin_port);
-    case AF_INET6: return describe_v6(c, &from->v6);
-    default: return false;
-    }
-}
-
 /* ---- coming and going ---- */
 
 static uint64_t peer_connections(const struct http_server *s, uint64_t key)
@@ -82,28 +25,53 @@ static uint64_t peer_connections(const struct http_server *s, uint64_t key)
     return n;
 }
 
+static void count_peer(struct http_server *s, uint64_t key, int change)
+{
+    uint64_t n = peer_connections(s, key) + (uint64_t)(int64_t)change;
+    if (n)
+        map_set(&s->by_peer, key, n);
+    else
+        map_remove(&s->by_peer, key);
+}
+
+static bool has_share(struct http_server *s, uint64_t key, struct err *e)
+{
+    if (peer_connections(s, key) < s->per_peer_max || weak_here("caller_share"))
+        return true;
+    err_set(e, ERR_UNAVAILABLE, "you have %zu connections open; the limit is %zu", s->per_peer_max,
+            s->per_peer_max);
+    err_hint(e, "close some, or try again later");
+    return false;
+}
+
+bool conn_take_share(struct http_server *s, uint64_t peer_key, struct err *e)
+{
+    if (!has_share(s, peer_key, e))
+        return false;
+    count_peer(s, peer_key, +1);
+    return true;
+}
+
+void conn_give_share(struct http_server *s, uint64_t peer_key)
+{
+    count_peer(s, peer_key, -1);
+}
+
+/* A trusted proxy may have all of them; whom it calls for have their shares by request. */
 static bool room_for(struct http_server *s, const struct conn *c, struct err *e)
 {
-    if (s->connections >= s->config.connections_max)
-        err_set(e, ERR_UNAVAILABLE, "all %u connections are taken", s->config.connections_max);
-    else if (peer_connections(s, c->peer_key) >= s->per_peer_max && !weak_here("caller_share"))
-        err_set(e, ERR_UNAVAILABLE, "you have %zu connections open; the limit is %zu",
-                s->per_peer_max, s->per_peer_max);
-    else
-        return true;
+    if (s->connections < s->config.connections_max)
+        return c->trusted || has_share(s, c->peer_key, e);
+    err_set(e, ERR_UNAVAILABLE, "all %u connections are taken", s->config.connections_max);
     err_hint(e, "close some, or try again later");
     return false;
 }
 
 static void count(struct conn *c, int change)
 {
-    struct http_server *s = c->server;
-    uint64_t n = peer_connections(s, c->peer_key) + (uint64_t)(int64_t)change;
-    s->connections += (size_t)(ptrdiff_t)change;
-    if (n)
-        map_set(&s->by_peer, c->peer_key, n);
-    else
-        map_remove(&s->by_peer, c->peer_key);
+    c->server->connections += (size_t)(ptrdiff_t)change;
+    if (!c->trusted)
+        count_peer(c->server, c->peer_key, change);
 }
 
 /* One that the library dropped before it began is found by its descriptor, which is used again. */
@@ -139,7 +107,7 @@ static void admit(struct http_server *s, int fd, const union address *from, sock
     struct err e;
     c->server = s;
     c->fd = fd;
-    if (!describe(c, from)) {
+    if (!peer_describe(c, from)) {
         close(fd);
         free(c);
         return;

@@ -18,12 +18,15 @@
 struct http_server;
 struct http_request;
 
-/* Who is at the other end.  On a unix socket the kernel vouches for uid, gid and pid. */
+/* Who is calling.  On a unix socket the kernel vouches for uid, gid and pid; behind a trusted proxy it is whom
+ * the proxy names. */
 struct http_peer {
-    bool local; /* unix socket */
+    bool local;   /* unix socket */
+    bool proxied; /* by a trusted proxy, whether or not its words could be read */
+    bool secure;  /* by TLS, here or, as a trusted proxy says, there */
     uint32_t uid, gid;
     int32_t pid;
-    char address[64]; /* "127.0.0.1:40312"; "unix" */
+    char address[64]; /* "127.0.0.1:40312"; "203.0.113.7" behind a proxy; "unix" */
 };
 
 typedef void http_handler_fn(void *ctx, struct http_request *rq);
@@ -35,8 +38,10 @@ struct http_config {
     const char *host;   /* TCP: address to bind, e.g. "127.0.0.1" or "::1" */
     uint16_t port;      /* 0: any free one, see http_port */
     const char *tls_cert, *tls_key; /* PEM text, both or neither */
-    size_t body_max;                /* bytes; more is 413 */
-    uint32_t connections_max;       /* 0: 1024; one peer may have half of them */
+    /* Addresses and networks whose X-Forwarded-For and X-Forwarded-Proto count; NULL: nobody's. */
+    const char *trusted_proxies;
+    size_t body_max;          /* bytes; more is 413 */
+    uint32_t connections_max; /* 0: 1024; one peer may have half of them */
     uint32_t timeout_s; /* 0: 30; for a request to arrive (a large body has longer), and idle */
     uint32_t rate_per_s, rate_burst; /* of one peer address or uid; 0: no limit */
     size_t stream_queue_max; /* bytes that may wait for a slow reader of a stream; 0: 1 MiB */
@@ -45,6 +50,7 @@ struct http_config {
     struct log *log;
 };
 
+int http_check_proxies(struct str text, struct err *e) MUST_USE; /* "127.0.0.1, 10.0.0.0/8" */
 struct http_server *http_new(struct loop *l, const struct http_config *c, struct err *e);
 
 /* NULL ok; returns NULL.  Cuts what is open: streams get their on_close, requests that were not
@@ -64,6 +70,14 @@ bool http_query_next(const struct http_request *rq, size_t i, const char **key, 
 const char *http_header(const struct http_request *rq, const char *name); /* NULL when absent */
 const char *http_cookie(const struct http_request *rq, const char *name); /* NULL when absent */
 struct str http_body(const struct http_request *rq);
+
+/* The body as a form: application/x-www-form-urlencoded, at most HTTP_FORM_MAX bytes.  An error quotes nothing
+ * of it: forms have secrets. */
+#define HTTP_FORM_MAX 8192
+int http_read_form(struct http_request *rq, struct err *e) MUST_USE;
+const char *http_form(const struct http_request *rq, const char *key); /* NULL when absent */
+bool http_form_next(const struct http_request *rq, size_t i, const char **key, const char **value);
+
 const struct http_peer *http_peer(const struct http_request *rq);
 struct arena *http_arena(struct http_request *rq); /* lives as long as the request */
 

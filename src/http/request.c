@@ -10,7 +10,7 @@
 static uint64_t held_by_peer(const struct http_request *rq)
 {
     uint64_t n = 0;
-    map_get(&rq->conn->server->held, rq->conn->peer_key, &n);
+    map_get(&rq->conn->server->held, rq->peer_key, &n);
     return n;
 }
 
@@ -20,9 +20,9 @@ static void let_go(struct http_request *rq)
     uint64_t rest = held_by_peer(rq) - rq->held;
     rq->held = 0;
     if (rest)
-        map_set(held, rq->conn->peer_key, rest);
+        map_set(held, rq->peer_key, rest);
     else
-        map_remove(held, rq->conn->peer_key);
+        map_remove(held, rq->peer_key);
 }
 
 /* false: with these bytes the caller would have too much here. */
@@ -38,7 +38,7 @@ static bool hold(struct http_request *rq, size_t bytes, struct err *e)
         err_hint(e, "send fewer large requests at a time");
         return false;
     }
-    map_set(&s->held, rq->conn->peer_key, all);
+    map_set(&s->held, rq->peer_key, all);
     rq->held += bytes;
     return true;
 }
@@ -53,6 +53,8 @@ void *request_begin(void *server, const char *uri, struct MHD_Connection *mhd)
     struct http_request *rq = xcalloc(1, sizeof *rq);
     struct err e;
     rq->conn = c;
+    rq->peer = c->peer;
+    rq->peer_key = c->peer_key;
     rq->body = BUF(c->server->config.body_max);
     if (target_parse(str_of(uri ? uri : ""), &rq->arena, &rq->target, &e) < 0) {
         rq->bad_status = e.code == ERR_TOO_LARGE ? MHD_HTTP_URI_TOO_LONG : MHD_HTTP_BAD_REQUEST;
@@ -93,6 +95,8 @@ void request_end(struct http_request *rq)
     buf_free(&rq->stream.queue);
     buf_free(&rq->body);
     let_go(rq);
+    if (rq->counted)
+        conn_give_share(s, rq->peer_key);
     arena_free(&rq->arena);
     free(rq);
 }
@@ -106,7 +110,7 @@ static const char *const methods[] = { "GET", "POST", "PUT", "PATCH", "DELETE", 
 static int check_rate(struct http_request *rq, struct err *e)
 {
     struct http_server *s = rq->conn->server;
-    uint64_t wait_ms = s->rate ? rate_take(s->rate, rq->conn->peer_key, server_now_ms()) : 0;
+    uint64_t wait_ms = s->rate ? rate_take(s->rate, rq->peer_key, server_now_ms()) : 0;
     if (wait_ms == 0)
         return 0;
     char seconds[24];
@@ -213,7 +217,8 @@ static int check_body_size(struct http_request *rq, struct err *e)
 static int check_head(struct http_request *rq, struct err *e)
 {
     static int (*const checks[])(struct http_request *, struct err *) = {
-        check_rate, check_method, check_line, check_head_size, check_framing, check_body_size,
+        peer_by_proxy,   check_rate,    check_method,    check_line,
+        check_head_size, check_framing, check_body_size,
     };
     int status = 0;
     for (size_t i = 0; i < ARRAY_LEN(checks) && status == 0; i++)
@@ -324,21 +329,59 @@ const char *http_path(const struct http_request *rq)
     return rq->target.path;
 }
 
+static const char *find_pair(const struct target *t, const char *key)
+{
+    for (size_t i = 0; i < t->n; i++)
+        if (strcmp(t->query[i].key, key) == 0)
+            return t->query[i].value;
+    return NULL;
+}
+
+static bool next_pair(const struct target *t, size_t i, const char **key, const char **value)
+{
+    if (i >= t->n)
+        return false;
+    *key = t->query[i].key;
+    *value = t->query[i].value;
+    return true;
+}
+
 const char *http_query(const struct http_request *rq, const char *key)
 {
-    for (size_t i = 0; i < rq->target.n; i++)
-        if (strcmp(rq->target.query[i].key, key) == 0)
-            return rq->target.query[i].value;
-    return NULL;
+    return find_pair(&rq->target, key);
 }
 
 bool http_query_next(const struct http_request *rq, size_t i, const char **key, const char **value)
 {
-    if (i >= rq->target.n)
-        return false;
-    *key = rq->target.query[i].key;
-    *value = rq->target.query[i].value;
-    return true;
+    return next_pair(&rq->target, i, key, value);
+}
+
+int http_read_form(struct http_request *rq, struct err *e)
+{
+    static const char form[] = "application/x-www-form-urlencoded";
+    const char *type = http_header(rq, "Content-Type");
+    size_t n = sizeof form - 1;
+    if (!type || strncasecmp(type, form, n) != 0 || !strchr("; \t", type[n])) {
+        err_set(e, ERR_INVALID, "header 'Content-Type': the body must be %s", form);
+        return err_hint(e, "send the header Content-Type: %s", form);
+    }
+    if (rq->body.n > HTTP_FORM_MAX)
+        return err_set(e, ERR_TOO_LARGE, "the form is larger than %d bytes", HTTP_FORM_MAX);
+    if (target_parse_pairs(http_body(rq), &rq->arena, &rq->form, e) == 0)
+        return 0;
+    err_set(e, ERR_INVALID, "the body is not a form");
+    return err_hint(e, "key=value&key=value, with %% and two digits for special signs; at most %d",
+                    TARGET_PAIRS_MAX);
+}
+
+const char *http_form(const struct http_request *rq, const char *key)
+{
+    return find_pair(&rq->form, key);
+}
+
+bool http_form_next(const struct http_request *rq, size_t i, const char **key, const char **value)
+{
+    return next_pair(&rq->form, i, key, value);
 }
 
 const char *http_header(const struct http_request *rq, const char *name)
@@ -358,7 +401,7 @@ struct str http_body(const struct http_request *rq)
 
 const struct http_peer *http_peer(const struct http_request *rq)
 {
-    return &rq->conn->peer;
+    return &rq->peer;
 }
 
 struct arena *http_arena(struct http_request *rq)

@@ -206,6 +206,12 @@ static int watches_begin(struct http_server *s, struct err *e)
     return 0;
 }
 
+int http_check_proxies(struct str text, struct err *e)
+{
+    struct net_list unused;
+    return net_list_parse(text, &unused, e);
+}
+
 struct http_server *http_new(struct loop *l, const struct http_config *c, struct err *e)
 {
     AUTO(http_free_p) struct http_server *s = xcalloc(1, sizeof *s);
@@ -219,6 +225,8 @@ struct http_server *http_new(struct loop *l, const struct http_config *c, struct
     s->listen_fd = s->gone_fd = -1;
     if (c->rate_per_s)
         s->rate = rate_new(c->rate_per_s, c->rate_burst, RATE_PEERS);
+    if (c->trusted_proxies && net_list_parse(str_of(c->trusted_proxies), &s->trusted, e) < 0)
+        return NULL;
     if (tls_check(c, e) < 0 || library_begin(s, e) < 0 || listen_begin(s, e) < 0 ||
         stream_watch_begin(s, e) < 0 || watches_begin(s, e) < 0)
         return NULL;

@@ -7,9 +7,12 @@
 #define NS_HTTP_STATE_H
 
 #include <microhttpd.h>
+#include <netinet/in.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 
 #include "base/map.h"
+#include "http/forwarded.h"
 #include "http/http.h"
 #include "http/rate.h"
 #include "http/target.h"
@@ -29,6 +32,7 @@ struct conn {
     struct http_request *rq;    /* the one that is under way, or NULL */
     struct http_peer peer;
     uint64_t peer_key; /* for limits: a uid, an IPv4 address or an IPv6 network */
+    bool trusted;      /* a proxy that calls for others */
     int fd;
     bool watched; /* in server->gone_fd */
     /* Those of which a request is awaited or being received, longest first. */
@@ -52,8 +56,10 @@ struct http_server {
     struct loop_watch *listen_watch, *listen_again;
 
     size_t connections, per_peer_max;
-    int64_t full_said_ms;  /* when the log heard of a caller that found no room; 0: never */
-    struct map by_peer;    /* peer_key to number of connections */
+    int64_t forwarded_said_ms; /* when the log heard of a proxy that speaks nonsense; 0: never */
+    int64_t full_said_ms;      /* when the log heard of a caller that found no room; 0: never */
+    struct map by_peer; /* peer_key to number of connections, and of requests by a trusted proxy */
+    struct net_list trusted;
     struct map held;       /* peer_key to bytes of bodies in memory */
     struct conn *arriving; /* accepted, and not yet begun by the library */
     struct conn *receiving, *receiving_last;
@@ -93,6 +99,9 @@ struct stream {
 
 struct http_request {
     struct conn *conn;
+    struct http_peer peer; /* the connection's, unless that is a trusted proxy */
+    uint64_t peer_key;
+    bool counted; /* in server->by_peer, as a connection of its own would be */
     enum phase phase;
     const char *method; /* one of ours, or as the client wrote it */
     struct target target;
@@ -100,6 +109,7 @@ struct http_request {
     struct err *bad;
     struct arena arena;
     struct buf body;
+    struct target form;     /* the body, once it was read as one */
     size_t held;            /* counted as the caller's in server->held */
     size_t drained;         /* bytes of a body that was too large */
     struct header *headers; /* of the answer */
@@ -114,6 +124,17 @@ struct http_request {
 int64_t server_now_ms(void);
 void server_wake(struct http_server *s); /* after resuming a connection */
 
+/* peer.c */
+union address {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+    struct sockaddr_un local;
+};
+bool peer_describe(struct conn *c, const union address *from); /* false: of no kind we know */
+/* First of the checks of a head: whom the others are about.  The status of a refusal, or 0. */
+int peer_by_proxy(struct http_request *rq, struct err *e);
+
 /* conn.c */
 void conn_accept(struct http_server *s);
 struct conn *conn_begin(struct http_server *s, struct MHD_Connection *mhd);
@@ -123,6 +144,8 @@ void conn_receive_done(struct conn *c);
 void conn_receive_check(struct http_server *s); /* cuts those that are late */
 void conn_cut(struct conn *c);
 void conn_refuse_and_cut(struct conn *c, int status, const struct err *why);
+bool conn_take_share(struct http_server *s, uint64_t peer_key, struct err *e);
+void conn_give_share(struct http_server *s, uint64_t peer_key);
 void conn_keep_alive(struct conn *c); /* let the kernel ask whether the peer is still there */
 
 /* request.c */

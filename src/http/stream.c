@@ -132,7 +132,7 @@ bool http_stream_write(struct http_request *rq, struct str bytes)
     st->filled = st->filled || http_stream_queued(rq) > ROOM_BYTES;
     if (st->queue.full) {
         log_event(rq->conn->server->config.log, LOG_INFO_, "http.slow_reader",
-                  "peer=%s path=%s queued=%zu", rq->conn->peer.address, rq->target.path,
+                  "peer=%s path=%s queued=%zu", rq->peer.address, rq->target.path,
                   http_stream_queued(rq));
         cut(rq);
         return false;

@@ -47,27 +47,29 @@ static const char *decode(struct str s, enum mode mode, struct arena *a, struct 
     return out;
 }
 
-static int parse_query(struct str text, struct arena *a, struct target *t, struct err *e)
+int target_parse_pairs(struct str text, struct arena *a, struct target *out, struct err *e)
 {
+    struct target t = { .path = out->path };
     size_t pieces = 1;
     for (size_t i = 0; i < text.n; i++)
         pieces += text.p[i] == '&';
     if (pieces > TARGET_PAIRS_MAX)
         return err_set(e, ERR_INVALID, "the query has %zu parts; the limit is %d", pieces,
                        TARGET_PAIRS_MAX);
-    t->query = arena_array(a, struct target_pair, pieces);
+    t.query = arena_array(a, struct target_pair, pieces);
     while (text.n > 0) {
         struct str piece, key, value;
         str_cut(text, '&', &piece, &text);
         if (piece.n == 0)
             continue;
         str_cut(piece, '=', &key, &value);
-        struct target_pair *pair = &t->query[t->n++];
+        struct target_pair *pair = &t.query[t.n++];
         pair->key = decode(key, IN_QUERY, a, e);
         pair->value = pair->key ? decode(value, IN_QUERY, a, e) : NULL;
         if (!pair->value)
             return -1;
     }
+    *out = t;
     return 0;
 }
 
@@ -82,7 +84,7 @@ int target_parse(struct str text, struct arena *a, struct target *out, struct er
         return err_set(e, ERR_INVALID, "'%.*s' does not begin with '/'", STR_ARG(text));
     bool asks = str_cut(text, '?', &path, &query);
     t.path = decode(path, IN_PATH, a, e);
-    if (!t.path || (asks && parse_query(query, a, &t, e) < 0))
+    if (!t.path || (asks && target_parse_pairs(query, a, &t, e) < 0))
         return -1;
     *out = t;
     return 0;

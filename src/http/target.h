@@ -25,4 +25,8 @@ struct target {
 
 int target_parse(struct str text, struct arena *a, struct target *out, struct err *e) MUST_USE;
 
+/* "a=1&b=2", as a query or a form has it; `path` stays as it is. */
+int target_parse_pairs(struct str text, struct arena *a, struct target *out, struct err *e)
+    MUST_USE;
+
 #endif

@@ -245,6 +245,30 @@ static const struct field {
       "of its budget in the period, thousandths of GPUs x ms" },
     { EVENT_PAST, "late", F_I64, AT(past.late), false, NULL, "the same since the period ended" },
 
+    { EVENT_LEDGER, "day", F_I64, AT(ledger.day), true, NULL, "since 1970, in UTC" },
+    { EVENT_LEDGER, "tenant", F_STR, AT(ledger.tenant), false, NULL,
+      "absent: all machines, and nothing was counted before" },
+#define SUM(member, help)                                                                          \
+    {                                                                                              \
+        EVENT_LEDGER, #member, F_I64, AT(ledger.sums.member), false, NULL, help                    \
+    }
+    SUM(entitled, "thousandths of a GPU x ms, as all that follow"),
+    SUM(got, ""),
+    SUM(lent, ""),
+    SUM(borrowed, ""),
+    SUM(frozen, ""),
+    SUM(wanted, ""),
+#undef SUM
+#define SUM(key, member, help)                                                                     \
+    {                                                                                              \
+        EVENT_LEDGER, key, F_I64, AT(ledger.machines.member), false, NULL, help                    \
+    }
+    SUM("total", total, "of all machines: GPUs that there were"),
+    SUM("held", got, "those that jobs held"),
+    SUM("idle", idle, "free on machines that were up and open"),
+    SUM("away", away, "the rest"),
+#undef SUM
+
     { EVENT_DEMAND, "models", F_STR, AT(demand.models), false, NULL, "absent: any" },
     { EVENT_DEMAND, "gpus", F_U16, AT(demand.gpus), false, NULL, "" },
     { EVENT_DEMAND, "milli", F_U16, AT(demand.milli), false, NULL, "of each GPU" },

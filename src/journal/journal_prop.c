@@ -108,6 +108,21 @@ static bool same_job(const struct core *a, const struct core *b, uint64_t id)
                     (j.n == 0 || memcmp(j.slots, k.slots, j.n * sizeof *j.slots) == 0));
 }
 
+static void write_row(void *journal, const struct ledger_row *row)
+{
+    journal_write(&(struct event){ .kind = EVENT_LEDGER, .ledger = *row }, journal);
+}
+
+/* Whose the GPUs were, to the last thousandth and millisecond. */
+static bool same_ledger(const struct core *a, const struct core *b, const struct world *w)
+{
+    AUTO(buf_free) struct buf x = BUF(64u << 20), y = BUF(64u << 20);
+    struct ledger_span span = { INT64_MIN, w->now_ms };
+    core_ledger(a, span, write_row, &x);
+    core_ledger(b, span, write_row, &y);
+    return x.n > 0 && str_eq(buf_str(&x), buf_str(&y));
+}
+
 static bool same_state(const struct core *a, const struct core *b, const struct world *w)
 {
     struct share_view x, y;
@@ -119,7 +134,7 @@ static bool same_state(const struct core *a, const struct core *b, const struct 
     for (size_t i = 0; i < w->lives; i++)
         if (!same_job(a, b, w->live[i]))
             return false;
-    return true;
+    return same_ledger(a, b, w);
 }
 
 static bool same_plan(const struct plan *a, const struct plan *b)
@@ -161,7 +176,7 @@ static bool same_future(struct core *a, struct core *b, struct world *w)
             return false;
         arena_reset(&arena);
     }
-    return true;
+    return same_ledger(a, b, w);
 }
 
 static void a_replayed_journal_equals_the_live_run(void)

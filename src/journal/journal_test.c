@@ -101,6 +101,11 @@ static struct event of(enum event_kind kind)
         break;
     case EVENT_WAIT: ev.wait = (struct event_wait){ STR("vision"), 2, 90000 }; break;
     case EVENT_TIMES: ev.times = (struct event_times){ 3, 800, 4200 }; break;
+    case EVENT_LEDGER:
+        ev.ledger = (struct ledger_row){
+            20000, STR("vision"), { 1, 2, 3, 4, 5, 6 }, { 7000000000000000, 8, 9, 10 }
+        };
+        break;
     case EVENT_PAST:
         ev.past = (struct event_past){ STR("vision"), STR("ana"), 123456789012, 4000, 77, 8 };
         break;
@@ -166,6 +171,9 @@ static const char *const lines[] = {
     [EVENT_NODE_POOL] = T "\"node_pool\",\"name\":\"srv1\",\"pool\":\"desks\"}\n",
     [EVENT_BURST] = T "\"burst\",\"tenant\":\"vision\",\"hour\":5,\"jobs\":3,"
                       "\"sum_milli\":-7,\"squares_milli\":9}\n",
+    [EVENT_LEDGER] = T "\"ledger\",\"day\":20000,\"tenant\":\"vision\",\"entitled\":1,\"got\":2,"
+                       "\"lent\":3,\"borrowed\":4,\"frozen\":5,\"wanted\":6,"
+                       "\"total\":7000000000000000,\"held\":8,\"idle\":9,\"away\":10}\n",
     [EVENT_PASS] = T "\"pass\"}\n",
     [EVENT_PAST] = T "\"past\",\"tenant\":\"vision\",\"user\":\"ana\","
                      "\"cost_ms\":123456789012,\"job_milli\":4000,\"spent\":77,\"late\":8}\n",

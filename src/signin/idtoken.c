@@ -53,19 +53,20 @@ static bool text_is(const struct json *obj, const char *key, const char *value)
     return json_get_str(obj, key, HEADER_MAX, &s, &ignored) == 0 && s.p && str_is(s, value);
 }
 
-static int read_algorithm(const struct json *header, struct head *out, struct refusal *r)
+static const struct algorithm *read_algorithm(const struct json *header, struct refusal *r)
 {
     struct err ignored;
     struct str name = { 0 };
-    if (json_need_str(header, "alg", 64, &name, &ignored) < 0)
-        return refuse(r, REASON_BAD_TOKEN, "the ID token does not say how it is signed");
+    if (json_need_str(header, "alg", 64, &name, &ignored) < 0) {
+        refuse(r, REASON_BAD_TOKEN, "the ID token does not say how it is signed");
+        return NULL;
+    }
     for (size_t i = 0; i < ARRAY_LEN(algorithms); i++)
-        if (str_is(name, algorithms[i].name)) {
-            out->algorithm = &algorithms[i];
-            return 0;
-        }
-    return refuse(r, REASON_ALGORITHM, "the ID token is signed with '%.*s', which is not accepted",
-                  STR_ARG(name));
+        if (str_is(name, algorithms[i].name))
+            return &algorithms[i];
+    refuse(r, REASON_ALGORITHM, "the ID token is signed with '%.*s', which is not accepted",
+           STR_ARG(name));
+    return NULL;
 }
 
 static int read_head(const struct json *header, struct head *out, struct refusal *r)
@@ -79,7 +80,8 @@ static int read_head(const struct json *header, struct head *out, struct refusal
         return refuse(r, REASON_BAD_TOKEN, "what came is a '%.*s' and no ID token", STR_ARG(type));
     if (json_find(header, "crit")) /* extensions that must be understood; we know none */
         return refuse(r, REASON_BAD_TOKEN, "the ID token demands an extension");
-    return read_algorithm(header, out, r);
+    out->algorithm = read_algorithm(header, r);
+    return out->algorithm ? 0 : -1;
 }
 
 /* The document of the header; `out` points into it. */
@@ -292,7 +294,7 @@ int idtoken_check(struct str token, struct str keys, const struct idtoken_want *
     struct head head = { 0 };
     struct err e;
     AUTO(json_free_p) struct json_doc *header = open_head(token, &head, r);
-    if (!header)
+    if (!header || !head.algorithm)
         return -1;
     AUTO(json_free_p) struct json_doc *set = json_read(keys, &e);
     const struct json *list = json_find(json_root(set), "keys");

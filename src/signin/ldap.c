@@ -70,35 +70,39 @@ static void fill_defaults(struct asked *a)
 }
 
 /* A password of nobody is as wrong as a wrong one; whoever looks without one wants to know. */
-static int nobody(const struct asked *a, struct refusal *r)
+static void nobody(const struct asked *a, struct refusal *r)
 {
     if (a->password)
-        return refuse(r, REASON_WRONG_PASSWORD, "the user name or the password is wrong");
-    return refuse(r, REASON_UNKNOWN_USER, "the directory has no '%s'", a->user);
+        refuse(r, REASON_WRONG_PASSWORD, "the user name or the password is wrong");
+    else
+        refuse(r, REASON_UNKNOWN_USER, "the directory has no '%s'", a->user);
 }
 
-static int find_person(const struct asked *a, struct directory *d, struct arena *arena,
-                       struct entry *out, struct refusal *r)
+/* The one entry of the user, or NULL. */
+static const struct entry *find_person(const struct asked *a, struct directory *d,
+                                       struct arena *arena, struct refusal *r)
 {
     AUTO(buf_free) struct buf filter = BUF(FILTER_MAX);
     const char *attrs[ATTR_VALIDITY + VALIDITY_COUNT + 1] = { a->user_attr, a->name_attr,
                                                               a->mail_attr, "memberOf" };
-    struct entry *list;
-    size_t n;
+    struct entry *list = NULL;
+    size_t n = 0;
     validity_attrs(attrs + ATTR_VALIDITY);
-    if (!filter_has(a->user_filter, 'u'))
-        return refuse(r, REASON_BAD_REQUEST, "the filter for users has no %%u: it would find all");
+    if (!filter_has(a->user_filter, 'u')) {
+        refuse(r, REASON_BAD_REQUEST, "the filter for users has no %%u: it would find all");
+        return NULL;
+    }
     if (filter_expand(a->user_filter, a->user, NULL, &filter, r) < 0)
-        return -1;
+        return NULL;
     struct search s = { .base = a->base, .filter = filter.p, .attrs = attrs, .most = 1 };
-    if (directory_search(d, &s, arena, &list, &n, r) < 0)
-        return r->why == REASON_TOO_MANY
-                 ? refuse(r, REASON_AMBIGUOUS_USER, "the directory has more than one '%s'", a->user)
-                 : -1;
+    if (directory_search(d, &s, arena, &list, &n, r) < 0) {
+        if (r->why == REASON_TOO_MANY)
+            refuse(r, REASON_AMBIGUOUS_USER, "the directory has more than one '%s'", a->user);
+        return NULL;
+    }
     if (n == 0)
-        return nobody(a, r);
-    *out = list[0];
-    return 0;
+        nobody(a, r);
+    return n == 1 ? list : NULL;
 }
 
 static int check_password(const struct asked *a, const struct entry *person, struct refusal *r)
@@ -130,20 +134,19 @@ static int run_ldap(const void *args, struct json_out *out, struct refusal *r)
     AUTO(arena_free) struct arena arena = { 0 };
     struct clock clock = clock_wall();
     struct asked a = *(const struct asked *)args;
-    struct entry person = { 0 };
     fill_defaults(&a);
     AUTO(directory_close_p) struct directory *d = directory_open(&a.at, r);
-    if (!d || directory_bind_service(d, a.bind_dn, a.bind_password, r) < 0 ||
-        find_person(&a, d, &arena, &person, r) < 0)
+    if (!d || directory_bind_service(d, a.bind_dn, a.bind_password, r) < 0)
         return -1;
-    if (a.password && check_password(&a, &person, r) < 0)
+    const struct entry *person = find_person(&a, d, &arena, r);
+    if (!person || (a.password && check_password(&a, person, r) < 0))
         return -1;
-    if (validity_check(person.values + ATTR_VALIDITY, clock_now_ms(&clock) / 1000, r) < 0 ||
-        write_person(&a, &person, out, r) < 0)
+    if (validity_check(person->values + ATTR_VALIDITY, clock_now_ms(&clock) / 1000, r) < 0 ||
+        write_person(&a, person, out, r) < 0)
         return -1;
-    struct member who = { .user = person.values[ATTR_USER][0],
-                          .dn = person.dn,
-                          .member_of = person.values[ATTR_MEMBER_OF] };
+    struct member who = { .user = person->values[ATTR_USER][0],
+                          .dn = person->dn,
+                          .member_of = person->values[ATTR_MEMBER_OF] };
     return membership_write(d, &a.groups, &who, &arena, out, r);
 }
 

@@ -125,16 +125,18 @@ static int means(pam_handle_t *h, int code, const struct talk *t, struct refusal
     return refuse(r, REASON_PAM_BROKEN, "PAM does not work: %s", pam_strerror(h, code));
 }
 
-static int open_pam(const struct asked *a, struct talk *t, pam_handle_t **out, struct refusal *r)
+static pam_handle_t *open_pam(const struct asked *a, struct talk *t, struct refusal *r)
 {
     const char *service = a->service ? a->service : SERVICE;
     struct pam_conv conv = { converse, t }; /* PAM keeps a copy */
     pam_handle_t *h = NULL;
     if (check_service(service, r) < 0)
-        return -1;
+        return NULL;
     int rc = pam_start(service, a->user, &conv, &h);
-    if (rc != PAM_SUCCESS)
-        return refuse(r, REASON_PAM_BROKEN, "PAM does not start (%d)", rc);
+    if (rc != PAM_SUCCESS) {
+        refuse(r, REASON_PAM_BROKEN, "PAM does not start (%d)", rc);
+        return NULL;
+    }
     pam_set_item(h, PAM_TTY, SERVICE); /* some modules want one */
     if (a->from)
         pam_set_item(h, PAM_RHOST, a->from);
@@ -142,8 +144,7 @@ static int open_pam(const struct asked *a, struct talk *t, pam_handle_t **out, s
     const void *item;
     memcpy(&item, &quick, sizeof item);
     pam_set_item(h, PAM_FAIL_DELAY, item);
-    *out = h;
-    return 0;
+    return h;
 }
 
 /* A module may have given the user another name (a domain cut off). */
@@ -157,8 +158,8 @@ static int run_pam(const void *args, struct json_out *out, struct refusal *r)
 {
     const struct asked *a = args;
     struct talk t = { .user = a->user, .password = a->password };
-    pam_handle_t *h = NULL;
-    if (open_pam(a, &t, &h, r) < 0)
+    pam_handle_t *h = open_pam(a, &t, r);
+    if (!h)
         return -1;
     int rc = pam_authenticate(h, PAM_SILENT | PAM_DISALLOW_NULL_AUTHTOK);
     if (rc == PAM_SUCCESS)
@@ -173,8 +174,8 @@ static int run_look(const void *args, struct json_out *out, struct refusal *r)
 {
     const struct asked *a = args;
     struct talk t = { .user = a->user };
-    pam_handle_t *h = NULL;
-    if (account_write(a->user, out, r) < 0 || open_pam(a, &t, &h, r) < 0)
+    pam_handle_t *h = account_write(a->user, out, r) == 0 ? open_pam(a, &t, r) : NULL;
+    if (!h)
         return -1;
     int rc = pam_acct_mgmt(h, PAM_SILENT | PAM_DISALLOW_NULL_AUTHTOK);
     int good = rc == PAM_SUCCESS ? 0 : means(h, rc, &t, r);

@@ -263,8 +263,10 @@ static struct json_doc *ask_userinfo(struct provider *p, const struct json *toke
 {
     struct err ignored;
     struct str access = { 0 };
-    if (json_need_str(tokens, "access_token", TOKEN_TEXT_MAX, &access, &ignored) < 0 ||
-        access.n == 0 || memchr(access.p, '\n', access.n)) {
+    bool there = json_need_str(tokens, "access_token", TOKEN_TEXT_MAX, &access, &ignored) == 0;
+    for (size_t i = 0; i < access.n; i++) /* it becomes part of a header's line */
+        there = there && access.p[i] > ' ' && access.p[i] < 0x7f;
+    if (!there || access.n == 0) {
         refuse(r, REASON_PROVIDER, "the provider sent no access token");
         return NULL;
     }

@@ -94,6 +94,7 @@ void event_keep(struct arena *a, struct event *ev)
         ev->runs.user = keep_str(a, ev->runs.user);
         break;
     case EVENT_BURST: ev->burst.tenant = keep_str(a, ev->burst.tenant); break;
+    case EVENT_LEDGER: ev->ledger.tenant = keep_str(a, ev->ledger.tenant); break;
     case EVENT_WAIT: ev->wait.tenant = keep_str(a, ev->wait.tenant); break;
     case EVENT_PLACE:
     case EVENT_PROMISE:

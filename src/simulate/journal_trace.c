@@ -125,6 +125,7 @@ static const char *wrong_field(const struct event *ev, const struct err *e)
     case EVENT_RUNS: return e->code == ERR_NOT_FOUND ? "tenant" : "size";
     case EVENT_WAIT: return e->code == ERR_NOT_FOUND ? "tenant" : "size";
     case EVENT_TIMES: return "class";
+    case EVENT_LEDGER: return e->code == ERR_NOT_FOUND ? "tenant" : "day";
     case EVENT_BURST: return e->code == ERR_NOT_FOUND ? "tenant" : "jobs";
     case EVENT_USER: return e->code == ERR_NOT_FOUND ? "tenant" : "user";
     case EVENT_RESERVE: return e->code == ERR_NOT_FOUND ? "nodes" : "until_ms";

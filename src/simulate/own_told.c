@@ -291,6 +291,7 @@ static int tell_step(struct own *o, const struct trace_step *s, uint32_t ghost, 
     case EVENT_WAIT:
     case EVENT_TIMES:
     case EVENT_BURST:
+    case EVENT_LEDGER:
     case EVENT_KIND_COUNT: break;
     }
     return own_tell(o, &ev, e);

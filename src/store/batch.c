@@ -8,6 +8,7 @@
 #include "store/kept.h"
 #include "store/pools.h"
 #include "store/read.h"
+#include "store/usage.h"
 
 #define FIRST_BYTES 512u
 #define TRIM_ROWS 2000 /* of each kind at a time: some milliseconds of the writer's */
@@ -270,6 +271,29 @@ void store_put_answer(struct store_batch *b, struct str user, struct str key, in
     put_text(b, key);
     put_int(b, t_ms);
     put_text(b, body);
+}
+
+static void put_machines(struct store_batch *b, int64_t day, const struct ledger_machines *m)
+{
+    const int64_t v[] = { day, m->total, m->got, m->idle, m->away };
+    op(b, OP_PUT_MACHINES, ARRAY_LEN(v));
+    for (size_t i = 0; i < ARRAY_LEN(v); i++)
+        put_int(b, v[i]);
+}
+
+void store_put_ledger(struct store_batch *b, const struct ledger_row *row)
+{
+    const struct ledger_sums *s = &row->sums;
+    const int64_t v[] = { s->entitled, s->got, s->lent, s->borrowed, s->frozen, s->wanted };
+    if (row->tenant.n == 0) {
+        put_machines(b, row->day, &row->machines);
+        return;
+    }
+    op(b, OP_PUT_LEDGER, 2 + ARRAY_LEN(v));
+    put_int(b, row->day);
+    put_text(b, row->tenant);
+    for (size_t i = 0; i < ARRAY_LEN(v); i++)
+        put_int(b, v[i]);
 }
 
 void store_set_meta(struct store_batch *b, const char *key, struct str value)

@@ -75,7 +75,7 @@ int read_number(struct store *s, enum stmt id, uint64_t *out, struct err *e)
     return got < 0 ? -1 : 0;
 }
 
-bool scope_sees(const struct store_scope *who, struct str tenant)
+bool store_scope_sees(const struct store_scope *who, struct str tenant)
 {
     bool sees = who->everything;
     for (size_t i = 0; i < who->n && !sees; i++)

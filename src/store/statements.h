@@ -93,6 +93,12 @@
       "INSERT OR REPLACE INTO pool (name, calendar, nodes, exceptions, of_settings, stage) "        \
       "VALUES (?1, ?2, ?3, ?4, ?5, ?6)")                                                            \
     X(DELETE_POOL, W, "DELETE FROM pool WHERE name = ?1")                                           \
+    X(PUT_LEDGER, W,                                                                                \
+      "INSERT OR REPLACE INTO ledger_day (day, tenant, entitled, got, lent, borrowed, frozen, "     \
+      "wanted) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")                                            \
+    X(PUT_MACHINES, W,                                                                              \
+      "INSERT OR REPLACE INTO machines_day (day, total, got, idle, away) "                          \
+      "VALUES (?1, ?2, ?3, ?4, ?5)")                                                                \
     X(PUT_ANSWER, W,                                                                                \
       "INSERT OR IGNORE INTO answer (user, key, t_ms, body) VALUES (?1, ?2, ?3, ?4)")               \
     X(PRUNE_ANSWERS, W,                                                                             \
@@ -171,6 +177,12 @@
     X(RUNS_LIVING, R,                                                                               \
       "SELECT " RUN_USAGE_COLUMNS " FROM run INDEXED BY run_living "                                \
       "WHERE ended_ms = 0 AND started_ms < ?1")                                                     \
+    X(LEDGER_LAST, R, "SELECT day FROM machines_day ORDER BY day DESC LIMIT 1")                     \
+    X(LEDGER_DAYS, R,                                                                               \
+      "SELECT day, '' AS tenant, total, got, idle, away, 0, 0 FROM machines_day "                   \
+      "WHERE day >= ?1 AND day < ?2 UNION ALL "                                                     \
+      "SELECT day, tenant, entitled, got, lent, borrowed, frozen, wanted FROM ledger_day "          \
+      "WHERE day >= ?1 AND day < ?2 ORDER BY day, tenant")                                          \
     X(JOURNAL, R,                                                                                   \
       "SELECT seq, t_ms, line FROM journal WHERE seq >= " SEGMENT_FIRST " ORDER BY seq")            \
     X(JOURNAL_ALL, R,                                                                               \

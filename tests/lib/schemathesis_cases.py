@@ -12,6 +12,7 @@ import traceback
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import cluster as cl  # noqa: E402
+from pypi import install  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 VENV = f"{cl.BUILD}/schemathesis-venv"
@@ -25,20 +26,6 @@ ENDLESS = ("/v1/events", "/v1/jobs/{id}/stream")
 
 # As much as a job may ask for: then what is right by the schema also fits.
 HUGE = ("--simulate-gpus", "16", "--cpus", "4096", "--mem", "64Ti", "--gpu-mem", "64Ti")
-
-
-def install():
-    """Why it cannot be, or None."""
-    stamp = f"{VENV}/{'+'.join(PACKAGES)}"
-    if os.path.exists(stamp):
-        return None
-    for argv in ([sys.executable, "-m", "venv", "--clear", VENV],
-                 [f"{VENV}/bin/pip", "install", "--quiet", "--disable-pip-version-check", *PACKAGES]):
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=600, check=False)
-        if done.returncode:
-            return (done.stderr or done.stdout).strip().splitlines()[-1]
-    with open(stamp, "w", encoding="utf-8"):
-        return None
 
 
 def tap(number, sentence, done):
@@ -81,7 +68,7 @@ def finds_nothing(c):
 
 
 def main():
-    why = cl.why_not() or install()
+    why = cl.why_not() or install(VENV, PACKAGES)
     if why and not os.environ.get("NIGHTSHIFT_STRICT"):
         print(f"1..0 # SKIP {why}")
         return 0

@@ -3,6 +3,7 @@
 PAM's accounts and services are those of a mount namespace with its own /etc/passwd, shadow, group and pam.d: the
 machine is not changed.  No answer to any request here may hold a secret of that request.
 """
+import http.server
 import json
 import os
 import resource
@@ -11,6 +12,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -526,6 +528,53 @@ def _(p):
         refused(ask("oidc_discover", issuer="http://192.0.2.1"), "insecure", "invalid")
     finally:
         far.stop()
+
+
+class Odd(http.server.BaseHTTPRequestHandler):
+    """A provider that answers as its path says."""
+
+    def do_GET(self):
+        self.server.seen.append(self.path)
+        kind = self.path.split("/")[1]
+        self.send_response(302 if kind == "elsewhere" else 200)
+        if kind == "elsewhere":
+            self.send_header("Location", "/followed")
+        self.end_headers()
+        body = {"large": b" " * 600_000, "page": b"<html>", "list": b"[]", "bare": b"{}"}.get(kind, b"")
+        try:
+            self.wfile.write(body)
+        except OSError:
+            pass  # it has heard enough
+
+    def log_message(self, *_):
+        pass
+
+
+@case("OIDC: a provider that sends people elsewhere, too much or nonsense is refused")
+def _(room):
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Odd) as server:
+        server.seen = []
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        base = f"http://127.0.0.1:{server.server_port}"
+        for kind in ("elsewhere", "large", "page", "list"):
+            refused(ask("oidc_discover", issuer=f"{base}/{kind}"), "provider", "unavailable")
+        refused(ask("oidc_discover", issuer=f"{base}/bare"), "wrong_issuer")
+        server.shutdown()
+        same([path for path in server.seen if "followed" in path], [])
+        same(len(server.seen), 5)
+
+
+@case("OIDC: proxies of the environment are not used")
+def _(room):
+    env = {**os.environ, "http_proxy": "http://127.0.0.1:1", "all_proxy": "http://127.0.0.1:1"}
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Odd) as server:
+        server.seen = []
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        request = {"do": "oidc_discover", "issuer": f"http://127.0.0.1:{server.server_port}/bare"}
+        subprocess.run([PROGRAM], input=json.dumps(request), text=True, capture_output=True, env=env, timeout=30,
+                       check=True)
+        server.shutdown()
+        same(len(server.seen), 1)
 
 
 # ---- the run ----
