@@ -205,6 +205,17 @@ def a_poll(w, who, thing):
     return {"body": {"device_code": w.c.ask("POST", "/v1/login", {"name": "laptop"})["device_code"]}}
 
 
+URIS = {"redirect_uris": ["https://hub.example.org/back"]}
+
+
+def a_client(**more):
+    def make(w, who, thing):
+        name = w.fresh("client")
+        w.c.ask("PUT", f"/v1/clients/{name}", URIS)
+        return {"path": {"client": name}, **more}
+    return make
+
+
 JOBS, TENANTS, PERSONS = ("own", "mate", "stranger"), ("ours", "theirs"), ("own", "mate")
 SUBMIT = {"command": ["true"], "held": True, "resources": {"cpus": 1, "mem": "64Mi"}}
 EXAMPLES = {
@@ -255,6 +266,14 @@ EXAMPLES = {
     "login": (None, plain(body={})), "login_poll": (None, a_poll), "login_get": (None, a_login()),
     # People say yes in a browser: a token that may ask is told so.
     "login_approve": (None, a_login(body={}, allowed=b"a token cannot say yes")), "login_deny": (None, a_login(body={})),
+    "fairness": (None, plain()),
+    "client_list": (None, plain()), "client_put": (None, a_client(body=URIS)), "client_delete": (None, a_client()),
+    # Anybody may come here; what they bring is looked at then.
+    "oauth_authorize": (None, plain(query="?client_id=none&response_type=code&redirect_uri=x&code_challenge=x"
+                                          "&code_challenge_method=S256&state=x", allowed=b"")),
+    "oauth_token": (None, plain(body={"grant_type": "authorization_code", "code": "x", "redirect_uri": "x",
+                                      "code_verifier": "x"}, allowed=b"")),
+    "oauth_userinfo": (None, plain(allowed=b"a token that /oauth/token gave")), "oauth_metadata": (None, plain(allowed=b"external_url")),
     "page": (None, plain()), "page_script": (None, plain()), "page_style": (None, plain()),
 }
 
@@ -281,7 +300,7 @@ def tries(w, operation, who, thing, token):
     """Was it allowed?"""
     request = EXAMPLES[operation][1](w, who, thing)
     status = w.ask(token, operation, request)
-    if request.get("allowed") and status in REFUSED:
+    if "allowed" in request and status in REFUSED:
         return request["allowed"] in w.said, status
     return status not in REFUSED, status
 
