@@ -215,7 +215,7 @@ const struct route api_routes[] = {
       "Remove a tenant that runs nothing", TENANT, .status = 204, .refuses = REFUSES_CONFLICT },
     { "PUT", "/v1/tenants/:name/members/:user", A(LEAD), FN(member_put),
       "Take somebody into a tenant, or change their role in it", TENANT, .body = "Member",
-      .body_optional = true, .answer = "Tenant" },
+      .body_optional = true, .answer = "Tenant", .refuses = REFUSES_CONFLICT },
     { "DELETE", "/v1/tenants/:name/members/:user", A(LEAD), FN(member_delete),
       "Take somebody out of a tenant", TENANT, .answer = "Tenant", .refuses = REFUSES_CONFLICT },
     { "GET", "/v1/users", A(INSPECT), FN(user_list), "People: their roles, and how they sign in",
