@@ -131,8 +131,12 @@ void query_add(struct buf *path, const char *key, const char *text)
 static void request_begin(const struct client *c, const char *method, const char *path,
                           struct buf *out)
 {
-    buf_printf(out, "%s %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: nightshift/" NS_VERSION "\r\n",
-               method, path, c->address.host[0] ? c->address.host : "localhost");
+    const char *host = c->address.host[0] ? c->address.host : "localhost";
+    bool six = strchr(host, ':') != NULL;
+    buf_printf(out,
+               "%s %s HTTP/1.1\r\nHost: %s%s%s%s%s\r\nUser-Agent: nightshift/" NS_VERSION "\r\n",
+               method, path, six ? "[" : "", host, six ? "]" : "", c->address.port[0] ? ":" : "",
+               c->address.port);
     if (c->token)
         buf_printf(out, "Authorization: Bearer %s\r\n", c->token);
 }
