@@ -4,6 +4,7 @@
  * changes, within one turn: one commit has them all. */
 #include "api/apply.h"
 #include "api/audit.h"
+#include "api/directory.h"
 
 static struct people *people_of(const struct applying *p)
 {

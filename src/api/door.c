@@ -1,5 +1,6 @@
 /* What all ways of signing in share: asking nightshift-signin, who somebody is here, and their session. */
 #include "api/door.h"
+#include "api/directory.h"
 
 #include <arpa/inet.h>
 #include <sodium.h>

@@ -261,6 +261,8 @@ const struct route api_routes[] = {
       .body_optional = true, .answer = "MadeToken", .status = 201, .refuses = REFUSES_CONFLICT },
     { "DELETE", "/v1/tokens/:name", A(TOKENS), FN(token_delete), "Delete a token",
       .param = token_params, .status = 204 },
+    { "DELETE", "/v1/token", A(SELF_LOOK), FN(token_give_up), "Give up the token one comes with",
+      .status = 204, .refuses = REFUSES_CONFLICT },
     { "GET", "/v1/signin", A(PUBLIC), FN(signin), "How people sign in here", .answer = "Signin" },
     { "POST", "/v1/session", A(PUBLIC), FN(session_open),
       "Sign a browser in, with a name and a password, or with a token", .body = "Session",

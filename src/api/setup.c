@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "api/audit.h"
+#include "api/directory.h"
 #include "api/door.h"
 #include "sys/file.h"
 

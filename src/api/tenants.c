@@ -2,6 +2,7 @@
 #include "spec/tenant.h"
 
 #include "api/audit.h"
+#include "api/directory.h"
 
 /* ---- showing ---- */
 

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "api/audit.h"
+#include "api/directory.h"
 #include "base/parse.h"
 #include "sys/weak.h"
 
@@ -257,6 +258,20 @@ int api_token_delete(struct call *c, struct err *e)
     memcpy(hash, t->hash, sizeof hash);
     audit_token(c, AUDIT_TOKEN_DELETE, t);
     drop_key(c->api, KEY_TOKEN, hash);
+    control_commit(c->api->config.control, (struct control_done){ on_deleted, c->rq });
+    return 0;
+}
+
+int api_token_give_up(struct call *c, struct err *e)
+{
+    const struct auth_key *t =
+        c->who.via == VIA_TOKEN ? auth_key_of(c->api->config.auth, KEY_TOKEN, c->who.hash) : NULL;
+    if (!t) {
+        err_set(e, ERR_CONFLICT, "you are not known by a token");
+        return err_hint(e, "a browser signs out with DELETE /v1/session");
+    }
+    audit_token(c, AUDIT_TOKEN_DELETE, t);
+    drop_key(c->api, KEY_TOKEN, c->who.hash);
     control_commit(c->api->config.control, (struct control_done){ on_deleted, c->rq });
     return 0;
 }

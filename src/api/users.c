@@ -1,5 +1,6 @@
 /* People: their roles on the site, how they sign in, which machines are theirs. */
 #include "api/audit.h"
+#include "api/directory.h"
 #include "store/directory.h"
 
 /* ---- showing ---- */
