@@ -138,7 +138,7 @@ static void what_is_wrong_is_refused_by_its_field_with_a_hint(void)
         { "{\"groups\":[\"a\"]}", "groups" },
         { "{\"groups\":{\"a\":\"owner\"}}", "groups" },
         { "{\"groups\":{\"\":\"lead\"}}", "groups" },
-        { "{\"wieght\":2}", "wieght" },
+        { "{\"no_such_field\":2}", "no_such_field" },
         { "{\"weight\":1,\"weight\":2}", "weight" },
     };
     AUTO(arena_free) struct arena a = { 0 };
