@@ -140,10 +140,7 @@ void set_scope(struct call *c)
 
 bool sees_tenant(const struct call *c, struct str tenant)
 {
-    for (size_t i = 0; i < c->scope.n; i++)
-        if (str_eq(tenant, c->scope.tenant[i]))
-            return true;
-    return c->scope.everything;
+    return store_scope_sees(&c->scope, tenant);
 }
 
 /* ---- whose thing a call is about ---- */
@@ -171,6 +168,21 @@ static int find_tenant_of(struct call *c, struct subject *out, struct err *e)
     return 0;
 }
 
+/* Whose it is; that of a tenant which the caller does not see is not there. */
+static int find_reservation_of(struct call *c, struct subject *out, struct err *e)
+{
+    struct control *control = c->api->config.control;
+    struct reservation_view r;
+    struct share_view tenant = { .name = "" };
+    uint32_t i;
+    if (control_reservation_find(control, c->param[0], &i, &r))
+        core_share(control_core(control), r.tenant, control_now_ms(control), &tenant);
+    if (!tenant.name[0] || !sees_tenant(c, str_of(tenant.name)))
+        return no_reservation(c->param[0], e);
+    out->tenant = str_of(tenant.name);
+    return 0;
+}
+
 int authorize(struct call *c, struct err *e)
 {
     struct subject s = { 0 };
@@ -195,6 +207,10 @@ int authorize(struct call *c, struct err *e)
         break;
     case ABOUT_NODE: s.node = c->param[0]; break;
     case ABOUT_USER: s.user = c->param[0]; break;
+    case ABOUT_RESERVATION:
+        if (find_reservation_of(c, &s, e) < 0)
+            return -1;
+        break;
     case ABOUT_NOTHING: break;
     }
     return need(c, c->route->access, &s, e);

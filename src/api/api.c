@@ -1,10 +1,11 @@
 #include "api/api.h"
+#include "api/directory.h"
 
 #include <stdio.h>
 #include <strings.h>
 
+#include "api/door.h"
 #include "api/origin.h"
-#include "api/state.h"
 #include "auth/oauth.h"
 #include "base/parse.h"
 #include "http/rate.h"
@@ -30,7 +31,7 @@ struct api *api_new(const struct api_config *c, struct err *e)
     if (!a->files)
         return NULL;
     a->watch = control_watch(c->control, on_commit, a);
-    if (directory_load(a, e) < 0)
+    if (directory_load(a, e) < 0 || door_open(a, e) < 0)
         return NULL;
     return TAKE(a);
 }
@@ -39,10 +40,12 @@ void api_stop(struct api *a)
 {
     a->stopping = true;
     doctor_stop(a);
+    door_close(a);
     followers_free(a);
     feeds_free(a);
     bridges_free(a);
     tellings_free(a);
+    verifyings_free(a);
     pasts_free(a);
 }
 
@@ -258,6 +261,17 @@ static void refuse(struct call *c, const struct err *e)
         http_reply_error(c->rq, e, c->field);
 }
 
+/* Looking at oneself, accepting and leaving are possible all the same. */
+static int notice_is_in_the_way(struct call *c, struct err *e)
+{
+    const struct route *r = c->route;
+    if (r->access == ACCESS_PUBLIC || r->access == ACCESS_SELF_LOOK || r->fn == api_notice_accept ||
+        r->fn == api_session_close_all || !notice_pending(c))
+        return 0;
+    err_set(e, ERR_DENIED, "the notice has not been accepted: %.300s", c->api->config.notice);
+    return err_hint(e, "accept it on the page /signin");
+}
+
 static int run(struct call *c, struct err *e)
 {
     bool other_method;
@@ -290,6 +304,11 @@ static int run(struct call *c, struct err *e)
             return -1;
         set_scope(c);
     }
+    struct err unknown;
+    if (r->tells_more && identify(c, &unknown) == 0)
+        set_scope(c);
+    if (notice_is_in_the_way(c, e) < 0)
+        return -1;
     if ((!r->oauth && check_params(c, r, e) < 0) ||
         (r->access != ACCESS_PUBLIC && authorize(c, e) < 0))
         return -1;

@@ -8,6 +8,7 @@
 #define NS_API_API_H
 
 #include "auth/auth.h"
+#include "auth/ways.h"
 #include "control/control.h"
 #include "http/http.h"
 
@@ -30,6 +31,11 @@ struct api_config {
     const char *(*mode)(void *ctx); /* how the engine runs: "root", "rootless", … */
     void *mode_ctx;
     const char *const *doctor_argv; /* prints doctor.h's JSON; ends with NULL; borrowed */
+    const char *const *signin_argv; /* nightshift-signin; ends with NULL; borrowed */
+    const struct ways *ways;        /* how people sign in; borrowed */
+    const char *state;              /* folder for the first administrator's code; NULL: none */
+    const char *notice;             /* that people accept when they first sign in; NULL: none */
+    int64_t session_ms;             /* how long a browser stays signed in */
     bool secure_cookies;      /* people reach us by TLS, also when a request does not say so */
     const char *external_url; /* how people reach us, without a slash at its end; NULL: not said */
     uint32_t rate_per_s, rate_burst;   /* requests of one user, with whatever token; 0: no limit */
@@ -44,6 +50,7 @@ void api_handle(void *api, struct http_request *rq); /* the HTTP server's handle
 void api_stop(struct api *a);                        /* ends the streams that would go on */
 
 void api_print_openapi(struct json_out *w);
-void api_print_reference(struct buf *out); /* Markdown: every route */
+void api_print_reference(struct buf *out);   /* Markdown: every route */
+void api_print_permissions(struct buf *out); /* Markdown: how far each role reaches with each */
 
 #endif

@@ -16,20 +16,29 @@ api_fn api_node_list, api_node_drain, api_node_resume;             /* nodes.c */
 api_fn api_pool_list, api_pool_get, api_pool_put, api_pool_delete, api_pool_open, api_pool_close,
     api_pool_regular; /* pools.c */
 api_fn api_reservation_list, api_reservation_get, api_reservation_put,
-    api_reservation_delete;  /* reservations.c */
-api_fn api_quota, api_usage; /* shares.c */
-api_fn api_events;           /* events.c */
+    api_reservation_delete;     /* reservations.c */
+api_fn api_quota;               /* shares.c */
+api_fn api_usage, api_fairness; /* usage.c */
+api_fn api_events;              /* events.c */
 api_fn api_tenant_list, api_tenant_get, api_tenant_put, api_tenant_delete, api_member_put,
     api_member_delete; /* tenants.c */
 api_fn api_user_list, api_user_get, api_user_put, api_user_delete, api_owner_put,
-    api_owner_delete;                                                             /* users.c */
-api_fn api_token_list, api_token_create, api_token_delete;                        /* tokens.c */
-api_fn api_session_open, api_session_close, api_whoami;                           /* me.c */
-api_fn api_server, api_health, api_ready, api_metrics, api_openapi, api_profiles; /* server.c */
-api_fn api_journal;                                                               /* journal.c */
-api_fn api_doctor;                                                                /* doctor.c */
+    api_owner_delete;                                                         /* users.c */
+api_fn api_token_list, api_token_create, api_token_delete, api_token_give_up; /* tokens.c */
+api_fn api_signin, api_session_open, api_session_close, api_session_list,
+    api_session_close_all;                                                          /* signin.c */
+api_fn api_setup, api_user_password;                                                /* setup.c */
+api_fn api_sso, api_sso_back;                                                       /* sso.c */
+api_fn api_login, api_login_get, api_login_approve, api_login_deny, api_login_poll; /* login.c */
+api_fn api_whoami, api_notice_accept;                                               /* me.c */
+api_fn api_server, api_health, api_ready, api_metrics, api_openapi, api_profiles;   /* server.c */
+api_fn api_audit_list, api_audit_verify, api_audit_export;                          /* audit.c */
+api_fn api_apply, api_export;                                                       /* apply.c */
+api_fn api_permissions;                                    /* permissions.c */
+api_fn api_journal;                                        /* journal.c */
+api_fn api_doctor;                                         /* doctor.c */
 api_fn api_client_list, api_client_put, api_client_delete; /* oauth_clients.c */
 api_fn api_oauth_authorize, api_oauth_token, api_oauth_userinfo, api_oauth_metadata; /* oauth.c */
-api_fn api_page, api_page_script, api_page_style;                                    /* page.c */
+api_fn api_page, api_page_script, api_page_style, api_door_page, api_door_script;    /* page.c */
 
 #endif

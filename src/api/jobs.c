@@ -1,7 +1,7 @@
 /* Jobs: list, show, submit, and what may be done with one. */
 #include <stdio.h>
 
-#include "api/state.h"
+#include "api/audit.h"
 #include "base/parse.h"
 #include "sys/weak.h"
 
@@ -285,6 +285,13 @@ static void on_verb_done(void *ctx)
         http_reply_error(c.rq, &e, NULL);
 }
 
+static const enum audit_verb audit_verbs[] = {
+    [VERB_CANCEL] = AUDIT_JOB_CANCEL,   [VERB_HOLD] = AUDIT_JOB_HOLD,
+    [VERB_RELEASE] = AUDIT_JOB_RELEASE, [VERB_FREEZE] = AUDIT_JOB_FREEZE,
+    [VERB_THAW] = AUDIT_JOB_THAW,
+};
+_Static_assert(ARRAY_LEN(audit_verbs) == CONTROL_VERB_COUNT, "a verb is not in the audit");
+
 static int verb(struct call *c, enum control_verb v, struct err *e)
 {
     struct arena *a = http_arena(c->rq);
@@ -295,8 +302,18 @@ static int verb(struct call *c, enum control_verb v, struct err *e)
     if (read_verb(c, &reason, e) < 0)
         return -1;
     const char *by = reason.n ? arena_printf(a, "%s: %s", c->who.user, reason.p) : c->who.user;
-    return control_verb(c->api->config.control, l->job, v, str_of(by),
-                        (struct control_done){ on_verb_done, l }, e);
+    struct audit_change ch = { .what = audit_verbs[v],
+                               .subject = audit_job_subject(c, l->job),
+                               .tenant = c->job.fixed.tenant,
+                               .before = audit_job_state(c, l->job),
+                               .reason = reason };
+    if (control_verb(c->api->config.control, l->job, v, str_of(by),
+                     (struct control_done){ on_verb_done, l }, e) < 0)
+        return -1;
+    ch.after = audit_job_state(c, l->job);
+    if (audit_is_foreign(c, c->job.fixed.user))
+        api_audit(c, &ch);
+    return 0;
 }
 
 int api_job_cancel(struct call *c, struct err *e)
@@ -343,5 +360,12 @@ int api_job_signal(struct call *c, struct err *e)
     c->field = NULL;
     if (control_signal(c->api->config.control, id, signo, e) < 0)
         return -1;
+    if (audit_is_foreign(c, c->job.fixed.user))
+        api_audit(c, &(struct audit_change){
+                         .what = AUDIT_JOB_SIGNAL,
+                         .subject = audit_job_subject(c, id),
+                         .tenant = c->job.fixed.tenant,
+                         .after = str_of(arena_printf(http_arena(c->rq), "{\"signal\":\"%.*s\"}",
+                                                      STR_ARG(name))) });
     return reply_job(c, 200, id, e);
 }

@@ -2,38 +2,9 @@
  * jobs of every tenant, so it is for administrators. */
 #include "journal/journal.h"
 #include "api/state.h"
+#include "api/telling.h"
 
 #define PAGE 500
-#define CHUNK (256u << 10) /* handed to the connection at a time, about */
-#define TELLINGS_MAX 8
-
-struct telling {
-    struct api *api;
-    struct http_request *rq;
-    struct store_journal_place at;
-    struct loop_watch *again; /* the connection takes no more for now */
-    struct telling *next;
-};
-
-static void telling_drop(struct telling *t)
-{
-    loop_unwatch(t->again);
-    free(t);
-}
-
-static void telling_free(struct telling *t)
-{
-    struct telling **at = &t->api->tellings;
-    while (*at != t)
-        at = &(*at)->next;
-    *at = t->next;
-    telling_drop(t);
-}
-
-static void on_close(void *ctx)
-{
-    telling_free(ctx);
-}
 
 static int put_line(void *ctx, int64_t t_ms, struct str line, struct err *e)
 {
@@ -48,71 +19,21 @@ static int put_line(void *ctx, int64_t t_ms, struct str line, struct err *e)
     return buf_check(out, e);
 }
 
-/* What cannot be told whole ends in a line that no reader takes for a journal's. */
-static void put_failure(struct telling *t, const struct err *e, struct buf *out)
+static int put_page(struct api *a, union telling_place *at, struct buf *out, bool *more,
+                    struct err *e)
 {
-    struct json_out w = { .b = out };
-    log_event(t->api->config.log, LOG_ERROR_, "journal.read", "why=%s", e->msg);
-    json_begin(&w, NULL, '{');
-    json_put_str(&w, "error", str_of(e->msg));
-    json_end(&w, '}');
-    buf_addc(out, '\n');
+    int rc = store_journal_page(a->config.store, &at->journal, PAGE, put_line, out, e);
+    *more = at->journal.next <= at->journal.last;
+    return rc;
 }
 
-static void send_on(void *ctx)
-{
-    struct telling *t = ctx;
-    AUTO(buf_free) struct buf out = BUF(API_REPLY_MAX);
-    struct err e;
-    if (http_stream_queued(t->rq) > CHUNK)
-        return; /* on_room */
-    bool failed = store_journal_page(t->api->config.store, &t->at, PAGE, put_line, &out, &e) < 0;
-    if (failed)
-        put_failure(t, &e, &out);
-    if (out.n && !http_stream_write(t->rq, buf_str(&out)))
-        return;
-    if (!failed && t->at.next <= t->at.last) {
-        loop_timer_set(t->again, 0, 0);
-        return;
-    }
-    struct http_request *rq = t->rq;
-    telling_free(t);
-    http_stream_end(rq);
-}
-
-static void on_room(void *ctx)
-{
-    loop_timer_set(((struct telling *)ctx)->again, 0, 0);
-}
-
-void tellings_free(struct api *a)
-{
-    for (struct telling *t = a->tellings, *next; t; t = next) {
-        struct http_request *rq = t->rq;
-        next = t->next;
-        a->tellings = next;
-        telling_drop(t);
-        http_stream_end(rq);
-    }
-}
+static const struct telling_kind kind = { "journal.read", put_page };
 
 int api_journal(struct call *c, struct err *e)
 {
-    struct store_journal_place at = { 0 };
-    size_t open = 0;
-    for (const struct telling *t = c->api->tellings; t; t = t->next)
-        open++;
-    if (open >= TELLINGS_MAX)
-        return err_set(e, ERR_UNAVAILABLE, "%zu clients read the journal already", open);
-    if (store_journal_from(c->api->config.store, (int64_t)query_number(c, "since_ms", 0), &at, e) <
-        0)
+    union telling_place at = { 0 };
+    int64_t since_ms = (int64_t)query_number(c, "since_ms", 0);
+    if (store_journal_from(c->api->config.store, since_ms, &at.journal, e) < 0)
         return -1;
-    struct telling *t = xcalloc(1, sizeof *t);
-    *t = (struct telling){ .api = c->api, .rq = c->rq, .at = at, .next = c->api->tellings };
-    t->again = loop_timer(c->api->config.loop, send_on, t);
-    c->api->tellings = t;
-    http_stream_begin(c->rq, 200, "application/x-ndjson", on_close, t);
-    http_stream_on_room(c->rq, on_room);
-    loop_timer_set(t->again, 0, 0);
-    return 0;
+    return telling_begin(c, &kind, &at, e);
 }

@@ -174,7 +174,7 @@ function windowText(n) {
 function reservedText(n) {
   const r = n.reserved;
   const open = r && r.from_ms <= Date.now();
-  return r && `${r.name}: reserved ${open ? 'until' : 'from'} ${soonText(open ? r.until_ms : r.from_ms)}`;
+  return r && `${r.name ? r.name + ': ' : ''}reserved ${open ? 'until' : 'from'} ${soonText(open ? r.until_ms : r.from_ms)}`;
 }
 
 function drawMachine(e, n) {
@@ -308,7 +308,6 @@ function draw() {
   put($('n-waiting'), waiting.length);
   $('hint').hidden = now.live.length + now.ended.length > 0;
   $('main').hidden = $('me').hidden = false;
-  $('sign-in').hidden = true;
 }
 
 /* The newest 200; when there are more, those that run must not be missing. */
@@ -398,20 +397,15 @@ function signedOut() {
   notice('');
   put($('summary'), '');
   $('main').hidden = $('me').hidden = true;
-  if (!$('sign-in').hidden) return;
-  $('sign-in').hidden = false;
-  $('token').focus();
+  location.replace('/signin?next=' + encodeURIComponent(location.pathname + location.hash));
 }
 
 async function signIn(token) {
-  put($('sign-in-error'), '');
   try {
     await send('POST', '/v1/session', { token });
-    $('token').value = '';
     look(0);
   } catch (e) {
-    signedOut();
-    put($('sign-in-error'), told(e));
+    location.replace('/signin?why=' + encodeURIComponent(told(e)));
   }
 }
 
@@ -596,10 +590,6 @@ function begin() {
   else look(0);
 }
 
-$('sign-in').onsubmit = (ev) => {
-  ev.preventDefault();
-  signIn($('token').value.trim());
-};
 $('sign-out').onclick = () => send('DELETE', '/v1/session').finally(() => look(0)).catch(() => {});
 $('close').onclick = closePanel;
 $('yes').onclick = () => $('ask').close('yes');

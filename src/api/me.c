@@ -1,9 +1,8 @@
-/* Who am I, and a browser's session. */
+/* Who am I, and the notice that testers accept. */
 #include <stdio.h>
 
-#include "api/state.h"
-
-#define SESSION_MS (INT64_C(12) * 3600 * 1000)
+#include "api/audit.h"
+#include "api/directory.h"
 
 int api_whoami(struct call *c, struct err *e)
 {
@@ -37,84 +36,50 @@ int api_whoami(struct call *c, struct err *e)
         json_put_str(&w, arena_strndup(http_arena(c->rq), at[i].tenant.p, at[i].tenant.n),
                      str_of(role_name(at[i].role)));
     json_end(&w, '}');
+    if (notice_pending(c))
+        json_put_str(&w, "notice", str_of(c->api->config.notice));
+    else
+        json_put_null(&w, "notice");
     json_end(&w, '}');
     reply_json(c, 200, &b);
     return 0;
 }
 
-/* ---- sessions ---- */
+/* ---- the notice ---- */
 
-struct session_later {
-    struct call call;
-    char text[KEY_TEXT_BYTES];
-};
-
-static void set_cookie(struct call *c, const char *text, int64_t for_ms)
+/* Which one it is: another text is another notice. */
+static const char *notice_id(const struct call *c, char out[static 24])
 {
-    http_add_header(c->rq, "Set-Cookie",
-                    arena_printf(http_arena(c->rq),
-                                 "nightshift=%s; HttpOnly; SameSite=Lax; Path=/; Max-Age=%lld%s",
-                                 text, (long long)(for_ms / 1000), is_secure(c) ? "; Secure" : ""));
+    snprintf(out, 24, "%016llx", (unsigned long long)str_hash(str_of(c->api->config.notice)));
+    return out;
 }
 
-static void on_session_done(void *ctx)
+bool notice_pending(const struct call *c)
 {
-    struct session_later *l = ctx;
-    set_cookie(&l->call, l->text, SESSION_MS);
-    http_reply(l->call.rq, 204, NULL, STR(""));
+    const struct person *x = people_find(auth_people(c->api->config.auth), str_of(c->who.user));
+    char id[24];
+    return c->api->config.notice && c->who.via == VIA_SESSION &&
+           (!x || strcmp(x->notice, notice_id(c, id)) != 0);
 }
 
-/* A browser that has shown a token gets a session of its owner's, no wider than the token. */
-int api_session_open(struct call *c, struct err *e)
+static void on_accepted(void *ctx)
 {
-    static const char *const keys[] = { "token" };
-    AUTO(json_free_p) struct json_doc *d = NULL;
-    struct session_later *l = arena_new(http_arena(c->rq), struct session_later);
-    int64_t now_ms = clock_now_ms(&c->api->config.clock);
-    struct str token;
-    if (read_body(c, keys, ARRAY_LEN(keys), &d, e) < 0)
-        return -1;
-    c->field = "token";
-    if (json_need_str(json_root(d), "token", 256, &token, e) < 0 ||
-        auth_token(c->api->config.auth, token, now_ms, &c->who, e) < 0)
-        return -1;
-    c->field = NULL;
-    struct auth_key k = { .name = arena_printf(http_arena(c->rq), "token %s from %s", c->who.key,
-                                               http_peer(c->rq)->address),
-                          .user = c->who.user,
-                          .scopes = c->who.scopes,
-                          .tenant = (char **)(uintptr_t)c->who.tenant,
-                          .tenants = c->who.tenants,
-                          .created_ms = now_ms,
-                          .expires_ms = now_ms + SESSION_MS };
-    auth_make_key(SESSION_PREFIX, l->text);
-    auth_hash_key(str_of(l->text), k.hash);
-    if (auth_put_key(c->api->config.auth, KEY_SESSION, &k, e) < 0)
-        return -1;
-    l->call = *c;
-    keep_key(c->api, KEY_SESSION, &k);
-    control_commit(c->api->config.control, (struct control_done){ on_session_done, l });
-    return 0;
+    http_reply(ctx, 204, NULL, STR(""));
 }
 
-static void on_closed(void *ctx)
+int api_notice_accept(struct call *c, struct err *e)
 {
-    struct call *c = ctx;
-    set_cookie(c, "", 0);
-    http_reply(c->rq, 204, NULL, STR(""));
-}
-
-int api_session_close(struct call *c, struct err *e)
-{
-    const char *cookie = http_cookie(c->rq, "nightshift");
-    struct call *kept = arena_new(http_arena(c->rq), struct call);
-    uint8_t hash[KEY_HASH_BYTES];
-    (void)e;
-    *kept = *c;
-    if (cookie) {
-        auth_hash_key(str_of(cookie), hash);
-        drop_key(c->api, KEY_SESSION, hash);
+    char id[24];
+    if (!c->api->config.notice) {
+        err_set(e, ERR_CONFLICT, "there is no notice here");
+        return err_hint(e, "nothing has to be accepted");
     }
-    control_commit(c->api->config.control, (struct control_done){ on_closed, kept });
+    struct person *x = people_make(auth_people(c->api->config.auth), str_of(c->who.user));
+    person_set(&x->notice, str_of(notice_id(c, id)));
+    keep_person(c->api, x);
+    api_audit(c, &(struct audit_change){ .what = AUDIT_NOTICE_ACCEPT,
+                                         .subject = str_of(c->who.user),
+                                         .reason = str_of(c->api->config.notice) });
+    control_commit(c->api->config.control, (struct control_done){ on_accepted, c->rq });
     return 0;
 }

@@ -1,5 +1,5 @@
 /* Machines, their GPUs, and who has them. */
-#include "api/state.h"
+#include "api/audit.h"
 #include "sys/weak.h"
 
 int find_holders(struct call *c, struct holder ***out, size_t nodes, struct err *e)
@@ -179,14 +179,31 @@ static void on_node_done(void *ctx)
         http_reply_error(l->call.rq, &e, NULL);
 }
 
+static struct str state_of(struct call *c, struct str name)
+{
+    struct core *core = control_core(c->api->config.control);
+    struct node_view v;
+    uint32_t i = 0;
+    while (core_node(core, (node_id){ i }, &v) && !str_is(name, v.name))
+        i++;
+    if (!core_node(core, (node_id){ i }, &v))
+        return STR("");
+    return str_of(arena_printf(http_arena(c->rq), "{\"state\":\"%s\"}", node_state_name(v.state)));
+}
+
 static int set_state(struct call *c, enum node_state state, struct err *e)
 {
     struct named_later *l = named_later_new(c);
-    struct str unused; /* nothing keeps it yet */
-    if (read_verb(c, &unused, e) < 0)
+    struct audit_change ch = { .what = state == NODE_UP ? AUDIT_NODE_RESUME : AUDIT_NODE_DRAIN,
+                               .subject = l->name,
+                               .before = state_of(c, l->name) };
+    if (read_verb(c, &ch.reason, e) < 0 ||
+        control_node_state(c->api->config.control, l->name, state,
+                           (struct control_done){ on_node_done, l }, e) < 0)
         return -1;
-    return control_node_state(c->api->config.control, l->name, state,
-                              (struct control_done){ on_node_done, l }, e);
+    ch.after = state_of(c, l->name);
+    api_audit(c, &ch);
+    return 0;
 }
 
 int api_node_drain(struct call *c, struct err *e)

@@ -1,4 +1,4 @@
-/* The live page: three texts that the program carries inside, a string literal a line. */
+/* The live page and the one to sign in on: texts that the program carries inside. */
 #include "api/state.h"
 
 static const char html[] =
@@ -9,6 +9,13 @@ static const char script[] =
     ;
 static const char style[] =
 #include "live.css.inc"
+    ;
+
+static const char door[] =
+#include "door.html.inc"
+    ;
+static const char door_script[] =
+#include "door.js.inc"
     ;
 
 static int send(struct call *c, const char *type, struct str text)
@@ -37,4 +44,17 @@ int api_page_style(struct call *c, struct err *e)
 {
     (void)e;
     return send(c, "text/css; charset=utf-8", (struct str){ style, sizeof style - 1 });
+}
+
+int api_door_page(struct call *c, struct err *e)
+{
+    (void)e;
+    return send(c, "text/html; charset=utf-8", (struct str){ door, sizeof door - 1 });
+}
+
+int api_door_script(struct call *c, struct err *e)
+{
+    (void)e;
+    return send(c, "text/javascript; charset=utf-8",
+                (struct str){ door_script, sizeof door_script - 1 });
 }

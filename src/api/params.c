@@ -29,7 +29,7 @@ static int check_words(const struct api_param *p, struct str s, struct err *e)
     while (more) {
         more = str_cut(s, ',', &word, &s);
         if (check_word(p, word, e) < 0) {
-            err_hint(e, "e.g. running,queued or all; of: %s", p->words);
+            err_hint(e, "all, or some of these with commas between: %s", p->words);
             return -1;
         }
     }
@@ -142,6 +142,8 @@ static int check_query(struct call *c, const struct route *r, struct err *e)
         const struct api_param *p = r->param;
         while (p && p->name && (p->header || strcmp(p->name, key) != 0))
             p++;
+        if ((!p || !p->name) && r->lenient)
+            continue;
         if (!p || !p->name)
             return unknown_query(c, r, key, e);
         if (http_query(c->rq, key) != value) {

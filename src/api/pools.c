@@ -1,5 +1,5 @@
 /* Machines that are lent at times: which, when, and what has to leave them. */
-#include "api/state.h"
+#include "api/audit.h"
 
 #define WEEK_MS (7 * 24 * INT64_C(3600000))
 #define STRETCHES_MAX 200 /* of a week that is shown */
@@ -100,6 +100,7 @@ static int put_pool(struct call *c, struct json_out *w, const struct control_poo
     json_begin(w, NULL, '{');
     json_put_str(w, "name", str_of(p->name));
     json_put_str(w, "owner", p->of_settings ? STR("settings") : STR("api"));
+    json_put_str(w, "stage", str_of(stage_name(p->stage)));
     if (p->always)
         json_put_null(w, "window");
     else
@@ -165,6 +166,36 @@ static void on_changed(void *ctx)
         http_reply_error(l->call.rq, &e, NULL);
 }
 
+/* What people have said of it; empty: there is none. */
+static struct str said(struct call *c, struct str name)
+{
+    struct control_pool p;
+    AUTO(buf_free) struct buf b = BUF(API_REPLY_MAX);
+    struct json_out w = { .b = &b };
+    if (!control_pool_find(c->api->config.control, name, &p))
+        return STR("");
+    json_begin(&w, NULL, '{');
+    if (p.always)
+        json_put_null(&w, "window");
+    else
+        put_calendar(&w, "window", p.window);
+    put_exceptions(&w, p.exceptions);
+    json_begin(&w, "nodes", '[');
+    for (size_t i = 0; i < p.nodes; i++)
+        json_put_str(&w, NULL, str_of(p.node[i]));
+    json_end(&w, ']');
+    json_end(&w, '}');
+    return (struct str){ arena_strndup(http_arena(c->rq), b.p, b.n), b.n };
+}
+
+static int wrote(struct call *c, const struct named_later *l, struct audit_change *ch)
+{
+    ch->subject = l->name;
+    ch->after = said(c, l->name);
+    api_audit(c, ch);
+    return 0;
+}
+
 /* What is said of a field is checked here, for the answer to name it. */
 static int read_window(struct call *c, const struct json *o, struct str *out, bool *given,
                        struct err *e)
@@ -184,15 +215,35 @@ static int read_window(struct call *c, const struct json *o, struct str *out, bo
     return 0;
 }
 
+static int read_stage(struct call *c, const struct json *o, enum stage *out, bool *given,
+                      struct err *e)
+{
+    struct str word = STR("");
+    *given = json_find(o, "stage") != NULL;
+    if (!*given)
+        return 0;
+    c->field = "stage";
+    if (json_get_str(o, "stage", 16, &word, e) < 0)
+        return -1;
+    if (!stage_parse(word, out)) {
+        err_set(e, ERR_INVALID, "field 'stage': '%.*s' is not known here", STR_ARG(word));
+        return err_hint(e, "all, beta, alpha or enrolled");
+    }
+    c->field = NULL;
+    return 0;
+}
+
 int api_pool_put(struct call *c, struct err *e)
 {
     static const char *const keys[] = { "window", "nodes" };
     AUTO(json_free_p) struct json_doc *d = NULL;
     AUTO(buf_free) struct buf all = BUF(POOL_LIST_MAX);
     struct str window = STR(""), nodes;
-    bool has_window, has_nodes;
+    bool has_window, has_nodes, has_stage;
+    enum stage stage;
     if (read_body(c, keys, ARRAY_LEN(keys), &d, e) < 0 ||
         read_window(c, json_root(d), &window, &has_window, e) < 0 ||
+        read_stage(c, json_root(d), &stage, &has_stage, e) < 0 ||
         read_nodes(c, json_root(d), &all, &has_nodes, e) < 0)
         return -1;
     struct named_later *l = named_later_new(c);
@@ -200,8 +251,13 @@ int api_pool_put(struct call *c, struct err *e)
     struct control_pool_change ch = { .name = l->name,
                                       .by = str_of(c->who.user),
                                       .window = has_window ? &window : NULL,
-                                      .nodes = has_nodes ? &nodes : NULL };
-    return control_pool_put(c->api->config.control, &ch, (struct control_done){ on_changed, l }, e);
+                                      .nodes = has_nodes ? &nodes : NULL,
+                                      .stage = has_stage ? &stage : NULL };
+    struct audit_change done = { AUDIT_POOL_SET, .before = said(c, l->name) };
+    if (control_pool_put(c->api->config.control, &ch, (struct control_done){ on_changed, l }, e) <
+        0)
+        return -1;
+    return wrote(c, l, &done);
 }
 
 static int except(struct call *c, bool open, struct err *e)
@@ -222,8 +278,12 @@ static int except(struct call *c, bool open, struct err *e)
     }
     x.except.from_ms = t.has_from ? t.from_ms : control_now_ms(c->api->config.control);
     x.except.until_ms = t.for_ms ? x.except.from_ms + t.for_ms : t.until_ms;
-    return control_pool_except(c->api->config.control, &x, (struct control_done){ on_changed, l },
-                               e);
+    struct audit_change done = { open ? AUDIT_POOL_OPEN : AUDIT_POOL_CLOSE,
+                                 .before = said(c, l->name) };
+    if (control_pool_except(c->api->config.control, &x, (struct control_done){ on_changed, l }, e) <
+        0)
+        return -1;
+    return wrote(c, l, &done);
 }
 
 int api_pool_open(struct call *c, struct err *e)
@@ -240,11 +300,12 @@ int api_pool_regular(struct call *c, struct err *e)
 {
     struct named_later *l = named_later_new(c);
     struct control_pool_except x = { .name = l->name, .by = str_of(c->who.user), .regular = true };
-    struct str unused; /* nothing keeps it yet */
-    if (read_verb(c, &unused, e) < 0)
+    struct audit_change done = { AUDIT_POOL_REGULAR, .before = said(c, l->name) };
+    if (read_verb(c, &done.reason, e) < 0 ||
+        control_pool_except(c->api->config.control, &x, (struct control_done){ on_changed, l }, e) <
+            0)
         return -1;
-    return control_pool_except(c->api->config.control, &x, (struct control_done){ on_changed, l },
-                               e);
+    return wrote(c, l, &done);
 }
 
 int api_pool_delete(struct call *c, struct err *e)
@@ -255,5 +316,8 @@ int api_pool_delete(struct call *c, struct err *e)
     control_pool_find(c->api->config.control, l->name, &p);
     if (named_removal(l, p.node, p.nodes, &done, e) < 0)
         return -1;
-    return control_pool_delete(c->api->config.control, l->name, str_of(c->who.user), done, e);
+    struct audit_change gone = { AUDIT_POOL_DELETE, .before = said(c, l->name) };
+    if (control_pool_delete(c->api->config.control, l->name, str_of(c->who.user), done, e) < 0)
+        return -1;
+    return wrote(c, l, &gone);
 }

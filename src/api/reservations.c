@@ -1,5 +1,5 @@
 /* Machines that are one tenant's for a time: which, when, and what may still run there. */
-#include "api/state.h"
+#include "api/audit.h"
 
 #define GPUS_MAX UINT64_C(1000000)
 
@@ -8,8 +8,13 @@ void put_reservation_head(struct call *c, struct json_out *w, const struct reser
     struct control *control = c->api->config.control;
     struct share_view tenant = { .name = "" };
     core_share(control_core(control), r->tenant, control_now_ms(control), &tenant);
-    json_put_str(w, "name", str_of(r->name));
-    json_put_str(w, "tenant", str_of(tenant.name));
+    if (sees_tenant(c, str_of(tenant.name))) {
+        json_put_str(w, "name", str_of(r->name));
+        json_put_str(w, "tenant", str_of(tenant.name));
+    } else {
+        json_put_null(w, "name");
+        json_put_null(w, "tenant");
+    }
     json_put_i64(w, "from_ms", r->from_ms);
     json_put_i64(w, "until_ms", r->until_ms);
 }
@@ -87,17 +92,21 @@ int api_reservation_list(struct call *c, struct err *e)
     return 0;
 }
 
+int no_reservation(struct str name, struct err *e)
+{
+    err_set(e, ERR_NOT_FOUND, "there is no reservation '%.*s', or it has ended",
+            (int)MIN(name.n, FIELD_MAX), name.p);
+    return err_hint(e, "see those there are: GET /v1/reservations");
+}
+
 static int reply_reservation(struct call *c, struct str name, struct err *e)
 {
     struct reservation_view r;
     uint32_t i;
     AUTO(buf_free) struct buf b = BUF(API_REPLY_MAX);
     struct json_out w = { .b = &b };
-    if (!control_reservation_find(c->api->config.control, name, &i, &r)) {
-        err_set(e, ERR_NOT_FOUND, "there is no reservation '%.*s', or it has ended",
-                (int)MIN(name.n, FIELD_MAX), name.p);
-        return err_hint(e, "see those there are: GET /v1/reservations");
-    }
+    if (!control_reservation_find(c->api->config.control, name, &i, &r))
+        return no_reservation(name, e);
     json_begin(&w, NULL, '{');
     put_reservation(c, &w, &r);
     if (put_jobs(c, &w, &r, i + 1, e) < 0)
@@ -120,6 +129,31 @@ static void on_changed(void *ctx)
     struct err e;
     if (reply_reservation(&l->call, l->name, &e) < 0) /* somebody has given it up since */
         http_reply_error(l->call.rq, &e, NULL);
+}
+
+/* What people have said of it, and whose it is; empty: there is none. */
+static struct str said(struct call *c, struct str name, struct str *tenant)
+{
+    struct control *control = c->api->config.control;
+    struct reservation_view r;
+    struct share_view share = { .name = "" };
+    struct node_view v;
+    uint32_t unused;
+    AUTO(buf_free) struct buf b = BUF(API_REPLY_MAX);
+    struct json_out w = { .b = &b };
+    if (!control_reservation_find(control, name, &unused, &r))
+        return STR("");
+    core_share(control_core(control), r.tenant, control_now_ms(control), &share);
+    *tenant = str_of(arena_printf(http_arena(c->rq), "%s", share.name));
+    json_begin(&w, NULL, '{');
+    put_reservation_head(c, &w, &r);
+    json_begin(&w, "nodes", '[');
+    for (uint32_t i = 0; i < r.n && core_node(control_core(control), (node_id){ r.node[i] }, &v);
+         i++)
+        json_put_str(&w, NULL, str_of(v.name));
+    json_end(&w, ']');
+    json_end(&w, '}');
+    return (struct str){ arena_strndup(http_arena(c->rq), b.p, b.n), b.n };
 }
 
 static int read_text(struct call *c, const struct json *o, const char *key, size_t max,
@@ -173,7 +207,13 @@ int api_reservation_put(struct call *c, struct err *e)
     r.until_ms = t.has_until ? &t.until_ms : NULL;
     r.for_ms = t.for_ms;
     r.nodes = has_nodes ? &nodes : NULL;
-    return control_reserve(c->api->config.control, &r, (struct control_done){ on_changed, l }, e);
+    struct audit_change ch = { AUDIT_RESERVATION_SET, .subject = l->name };
+    ch.before = said(c, l->name, &ch.tenant);
+    if (control_reserve(c->api->config.control, &r, (struct control_done){ on_changed, l }, e) < 0)
+        return -1;
+    ch.after = said(c, l->name, &ch.tenant);
+    api_audit(c, &ch);
+    return 0;
 }
 
 int api_reservation_delete(struct call *c, struct err *e)
@@ -190,5 +230,10 @@ int api_reservation_delete(struct call *c, struct err *e)
         node[i] = core_node(control_core(control), (node_id){ r.node[i] }, &v) ? v.name : "";
     if (named_removal(l, node, r.n, &done, e) < 0)
         return -1;
-    return control_reservation_delete(control, l->name, str_of(c->who.user), done, e);
+    struct audit_change ch = { AUDIT_RESERVATION_DELETE, .subject = l->name };
+    ch.before = said(c, l->name, &ch.tenant);
+    if (control_reservation_delete(control, l->name, str_of(c->who.user), done, e) < 0)
+        return -1;
+    api_audit(c, &ch);
+    return 0;
 }

@@ -308,17 +308,6 @@ static void put_body(struct json_out *w, const struct route *r)
     json_end(w, '}');
 }
 
-/* How far each role reaches with it. */
-static void put_reach(struct json_out *w, const struct route *r)
-{
-    json_begin(w, "x-reach", '{');
-    for (int k = 0; k < ROLE_COUNT; k++)
-        if (access_reach(r->access, (enum role)k) != REACH_NO)
-            json_put_str(w, role_name((enum role)k),
-                         str_of(reach_name(access_reach(r->access, (enum role)k))));
-    json_end(w, '}');
-}
-
 static void put_operation(struct json_out *w, const struct route *r)
 {
     char method[8] = "";
@@ -327,7 +316,8 @@ static void put_operation(struct json_out *w, const struct route *r)
     json_begin(w, method, '{');
     json_put_str(w, "operationId", str_of(r->id));
     json_put_str(w, "summary", str_of(r->summary));
-    put_reach(w, r);
+    put_reach(w, "x-reach", r); /* how far each role reaches with it */
+    json_put_str(w, "x-scope", str_of(route_scope(r)));
     if (r->access == ACCESS_PUBLIC) {
         json_begin(w, "security", '[');
         json_end(w, ']');

@@ -32,6 +32,13 @@ static void put_policy(struct json_out *w, const struct policy *p)
     json_end(w, ']');
 }
 
+static struct str message(const struct control *ctl, bool simulated)
+{
+    if (control_audit_state(ctl).fault)
+        return STR("the audit is not as it was written: nightshift audit verify");
+    return simulated ? STR("GPUs are simulated") : STR("");
+}
+
 int api_server(struct call *c, struct err *e)
 {
     AUTO(buf_free) struct buf b = BUF(64 << 10);
@@ -45,7 +52,7 @@ int api_server(struct call *c, struct err *e)
     json_put_str(&w, "engine", str_of(en->ops ? en->ops->name : ""));
     json_put_str(&w, "mode", str_of(f->mode(f->mode_ctx)));
     json_put_bool(&w, "simulated", simulated);
-    json_put_str(&w, "message", simulated ? STR("GPUs are simulated") : STR(""));
+    json_put_str(&w, "message", message(f->control, simulated));
     json_put_i64(&w, "started_ms", c->api->started_ms);
     json_begin(&w, "caps", '{');
     for (int i = 0; en->caps && i < ENGINE_CAP_COUNT; i++)
@@ -150,18 +157,20 @@ static void put_tenant_waiting(struct buf *b, const struct share_view *v)
     buf_printf(b, "%llu\n", (unsigned long long)v->waiting);
 }
 
-static void put_tenants(struct buf *b, struct control *ctl)
+/* Those that the caller sees: their names are nobody else's business. */
+static void put_tenants(const struct call *c, struct buf *b)
 {
+    struct control *ctl = c->api->config.control;
     struct share_view v;
     metric(b, "tenant_gpus", "gauge", "Reference GPUs that a tenant holds now.");
     for (uint32_t i = 1; core_share(control_core(ctl), (share_id){ i }, control_now_ms(ctl), &v);
          i++)
-        if (!v.is_user)
+        if (!v.is_user && !v.removed && sees_tenant(c, str_of(v.name)))
             put_tenant_gpus(b, &v);
     metric(b, "tenant_waiting", "gauge", "Jobs of a tenant that wait.");
     for (uint32_t i = 1; core_share(control_core(ctl), (share_id){ i }, control_now_ms(ctl), &v);
          i++)
-        if (!v.is_user)
+        if (!v.is_user && !v.removed && sees_tenant(c, str_of(v.name)))
             put_tenant_waiting(b, &v);
 }
 
@@ -200,7 +209,7 @@ int api_metrics(struct call *c, struct err *e)
     buf_printf(&b, "nightshift_gpus %.3f\n", (double)t.total.of[RES_GPU] / 1e3);
     metric(&b, "gpus_free", "gauge", "GPUs that nobody has.");
     buf_printf(&b, "nightshift_gpus_free %.3f\n", (double)t.free.of[RES_GPU] / 1e3);
-    put_tenants(&b, ctl);
+    put_tenants(c, &b);
     metric(&b, "passes", "counter", "Scheduling passes.");
     buf_printf(&b, "nightshift_passes_total %llu\n", (unsigned long long)s.passes);
     metric(&b, "starts", "counter", "Jobs placed.");
@@ -219,6 +228,12 @@ int api_metrics(struct call *c, struct err *e)
     metric(&b, "store_bytes", "gauge", "The store on the disk.");
     buf_printf(&b, "nightshift_store_bytes %llu\n",
                (unsigned long long)store_bytes(c->api->config.store));
+    struct control_audit_state audit = control_audit_state(ctl);
+    metric(&b, "audit_rows", "gauge",
+           "Rows of the audit that were right when it was last verified.");
+    buf_printf(&b, "nightshift_audit_rows %llu\n", (unsigned long long)audit.rows);
+    metric(&b, "audit_broken", "gauge", "1 when the audit is not as it was written.");
+    buf_printf(&b, "nightshift_audit_broken %d\n", audit.fault != AUDIT_FAULT_NONE);
     metric(&b, "resident_bytes", "gauge", "Memory of the daemon.");
     buf_printf(&b, "nightshift_resident_bytes %llu\n", (unsigned long long)rss_bytes());
     buf_addz(&b, "# EOF\n");

@@ -1,7 +1,5 @@
-/* Tenants: what they may have, have and had; usage over time. */
+/* Tenants: what they may have, have and had. */
 #include "api/state.h"
-
-#define DAY_MS (86400 * INT64_C(1000))
 
 static void put_amounts(struct json_out *w, const char *key, const struct amounts *a)
 {
@@ -10,10 +8,9 @@ static void put_amounts(struct json_out *w, const char *key, const struct amount
         enum resource r;
         double unit;
     } rows[] = {
-        { "gpus", RES_GPU, 1e3 },
-        { "cpus", RES_CPU, 1e3 },
-        { "memory_mib", RES_MEM, 1 },
-        { "jobs", RES_JOBS, 1 },
+        { "gpus", RES_GPU, 1e3 },          { "cpus", RES_CPU, 1e3 },
+        { "memory_mib", RES_MEM, 1 },      { "jobs", RES_JOBS, 1 },
+        { "notebooks", RES_NOTEBOOKS, 1 }, { "storage_mib", RES_STORAGE, 1 },
     };
     json_begin(w, key, '{');
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -35,6 +32,32 @@ static void put_share(struct json_out *w, const struct share_view *v)
     json_put_f64(w, "held_gpus", (double)v->cost_milli / 1e3, 3);
     json_put_f64(w, "past_gpus", v->past_milli / 1e3, 3);
     json_put_u64(w, "waiting", v->waiting);
+}
+
+/* What only tenants have: limits by model, a budget. */
+static void put_rules(struct json_out *w, struct core *core, share_id id,
+                      const struct share_view *v)
+{
+    struct share_model m;
+    json_begin(w, "models", '[');
+    for (uint32_t i = 0; core_share_model(core, id, i, &m); i++) {
+        json_begin(w, NULL, '{');
+        json_put_str(w, "models", str_of(m.models));
+        json_put_f64(w, "used", (double)m.used_milli / 1e3, 3);
+        json_put_f64(w, "limit", (double)m.limit_milli / 1e3, 3);
+        json_end(w, '}');
+    }
+    json_end(w, ']');
+    if (v->budget_gpu_milli_ms == 0) {
+        json_put_null(w, "budget");
+        return;
+    }
+    json_begin(w, "budget", '{');
+    json_put_f64(w, "gpu_hours", (double)v->budget_gpu_milli_ms / 3.6e9, 3);
+    json_put_f64(w, "used_gpu_hours", (double)v->spent_gpu_milli_ms / 3.6e9, 3);
+    json_put_i64(w, "from_ms", v->budget_from_ms);
+    json_put_i64(w, "until_ms", v->budget_until_ms);
+    json_end(w, '}');
 }
 
 static void put_users(struct call *c, struct json_out *w, uint32_t tenant)
@@ -63,7 +86,7 @@ int api_quota(struct call *c, struct err *e)
     json_begin(&w, NULL, '{');
     json_begin(&w, "tenants", '[');
     for (uint32_t i = 1; core_share(core, (share_id){ i }, now_ms, &v); i++) { /* 0: the root */
-        if (v.is_user || !sees_tenant(c, str_of(v.name)))
+        if (v.is_user || v.removed || !sees_tenant(c, str_of(v.name)))
             continue;
         json_begin(&w, NULL, '{');
         put_share(&w, &v);
@@ -72,44 +95,8 @@ int api_quota(struct call *c, struct err *e)
         else
             json_put_null(&w, "parent");
         json_put_f64(&w, "guarantee", (double)v.guarantee_milli / 1e3, 3);
+        put_rules(&w, core, (share_id){ i }, &v);
         put_users(c, &w, i);
-        json_end(&w, '}');
-    }
-    json_end(&w, ']');
-    json_end(&w, '}');
-    reply_json(c, 200, &b);
-    return 0;
-}
-
-int api_usage(struct call *c, struct err *e)
-{
-    int64_t now_ms = control_now_ms(c->api->config.control);
-    uint64_t from = query_number(c, "from_ms", (uint64_t)(now_ms - 30 * DAY_MS)),
-             to = query_number(c, "to_ms", (uint64_t)now_ms);
-    struct store_usages rows;
-    AUTO(buf_free) struct buf b = BUF(API_REPLY_MAX);
-    struct json_out w = { .b = &b };
-    if (to < from) {
-        c->field = "to_ms";
-        err_set(e, ERR_CONFLICT, "query 'to_ms' lies before 'from_ms'");
-        return err_hint(e, "both are Unix milliseconds; without them it is the last 30 days");
-    }
-    struct store_span span = { (int64_t)from, (int64_t)to, now_ms };
-    if (store_usage(c->api->config.store, &c->scope, &span, http_arena(c->rq), &rows, e) < 0)
-        return -1;
-    json_begin(&w, NULL, '{');
-    json_put_u64(&w, "from_ms", from);
-    json_put_u64(&w, "to_ms", to);
-    json_begin(&w, "rows", '[');
-    for (size_t i = 0; i < rows.n; i++) {
-        const struct store_usage *row = rows.v;
-        json_begin(&w, NULL, '{');
-        json_put_str(&w, "tenant", row[i].tenant);
-        json_put_str(&w, "user", row[i].user);
-        json_put_str(&w, "model", row[i].model);
-        json_put_f64(&w, "gpu_hours", (double)row[i].gpu_ms / 3.6e6, 6);
-        json_put_f64(&w, "cpu_hours", (double)row[i].cpu_ms / 3.6e6, 6);
-        json_put_u64(&w, "runs", row[i].runs);
         json_end(&w, '}');
     }
     json_end(&w, ']');

@@ -5,6 +5,7 @@
 #include "api/api.h"
 #include "api/handlers.h"
 #include "base/json.h"
+#include "control/lending.h"
 #include "sys/filewatch.h"
 #include "wire/stream.h"
 
@@ -13,12 +14,14 @@
 #define PAGE_MAX 1000   /* jobs of one answer */
 #define RATE_USERS 4096 /* that are told apart */
 
-struct follower; /* log.c */
-struct feed;     /* events.c */
-struct bridge;   /* stream.c */
-struct doctor;   /* doctor.c */
-struct telling;  /* journal.c */
-struct past;     /* why.c */
+struct follower;  /* log.c */
+struct feed;      /* events.c */
+struct bridge;    /* stream.c */
+struct doctor;    /* doctor.c */
+struct telling;   /* telling.c */
+struct verifying; /* audit.c */
+struct past;      /* why.c */
+struct door;      /* door.c */
 
 struct oauth; /* auth/oauth.h */
 
@@ -31,7 +34,9 @@ struct api {
     struct feed *feeds;
     struct bridge *bridges;
     struct telling *tellings;
+    struct verifying *verifyings;
     struct past *pasts;
+    struct door *door;
     struct doctor *doctor; /* NULL: no check runs */
     int watch;             /* of control */
     int64_t started_ms;
@@ -91,7 +96,8 @@ enum about {
     ABOUT_JOB,
     ABOUT_TENANT,
     ABOUT_NODE,
-    ABOUT_USER
+    ABOUT_USER,
+    ABOUT_RESERVATION
 };
 
 struct route {
@@ -106,7 +112,9 @@ struct route {
     const char *type, *other_type; /* of an answer that is not JSON */
     int status;                    /* when it succeeds; 0: 200 */
     enum about about;
-    bool makes; /* what it is about need not be there yet */
+    bool lenient;    /* a query that is not known is left alone: the caller is not ours */
+    bool makes;      /* what it is about need not be there yet */
+    bool tells_more; /* public, and more to whoever says who they are */
     bool body_optional, body_is_bytes;
     bool oauth; /* RFC 6749: forms in, its errors out, parameters that are not known are let be */
     unsigned refuses; /* of enum refusal */
@@ -114,19 +122,9 @@ struct route {
 extern const struct route api_routes[];
 extern const size_t api_routes_n;
 
-/* ---- tenants, people and keys, as the store keeps them (directory.c) ---- */
-
-int directory_load(struct api *a, struct err *e) MUST_USE;
-void learn_tenants(struct api *a); /* the tree and the groups, from control */
-/* With the turn that is being gathered. */
-void keep_person(struct api *a, struct person *x);
-void forget_person(struct api *a, struct str name);
-void keep_place(struct api *a, const struct place *at); /* ROLE_NONE: no more */
-void keep_owner(struct api *a, struct str node, struct str user, bool owns);
-void keep_key(struct api *a, enum key_kind kind, const struct auth_key *k);
-/* Also from memory. */
-void drop_key(struct api *a, enum key_kind kind, const uint8_t hash[static KEY_HASH_BYTES]);
-size_t drop_keys_of(struct api *a, enum key_kind kind, struct str user);
+/* permissions.c */
+void put_reach(struct json_out *w, const char *key, const struct route *r); /* of each role */
+const char *route_scope(const struct route *r); /* what a token needs; "": nothing */
 
 /* ---- answers ---- */
 
@@ -177,6 +175,7 @@ int authorize(struct call *c, struct err *e) MUST_USE; /* the route's, with what
 void set_scope(struct call *c);
 bool sees_tenant(const struct call *c, struct str tenant);
 enum role site_role(const struct call *c);
+bool notice_pending(const struct call *c); /* the caller has to accept it first (me.c) */
 bool may_read_job(const struct call *c, const struct store_job *j); /* all of it, with its output */
 
 /* whole: with its spec, which is for its owner and administrators. */
@@ -228,8 +227,9 @@ struct reservation_begin {
 void put_leaving(struct call *c, struct json_out *w, const char *node, const struct holder *h,
                  const struct reservation_begin *begin);
 
-void put_reservation_head(struct call *c, struct json_out *w,
-                          const struct reservation_view *r); /* name, tenant, times */
+/* Its times; its name and tenant to whoever sees that tenant, else null. */
+void put_reservation_head(struct call *c, struct json_out *w, const struct reservation_view *r);
+int no_reservation(struct str name, struct err *e);
 
 void followers_wake(struct api *a); /* a job may have ended */
 void followers_free(struct api *a);
@@ -237,7 +237,8 @@ void feeds_wake(struct api *a);
 void feeds_free(struct api *a);
 void bridges_free(struct api *a);
 void tellings_free(struct api *a);
-void pasts_free(struct api *a);  /* those who wait are told so */
-void doctor_stop(struct api *a); /* those who wait are told so */
+void verifyings_free(struct api *a); /* those who wait are told so */
+void pasts_free(struct api *a);      /* those who wait are told so */
+void doctor_stop(struct api *a);     /* those who wait are told so */
 
 #endif

@@ -3,10 +3,11 @@
  * Only the first frame is looked at: it must be one that a user may send. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "api/state.h"
+#include "api/audit.h"
 #include "sys/file.h"
 #include "wire/stream.h"
 
@@ -23,7 +24,8 @@ struct bridge {
     char key[STREAM_KEY_MAX + 1];
     char user[sizeof((struct identity *)0)->user];
     uint64_t job;
-    int fd; /* the task */
+    char tenant[NAME_MAX_BYTES + 1]; /* the job's, when it is not the caller's own; else "" */
+    int fd;                          /* the task */
     struct loop_watch *watch, *again;
     struct bridge *next;
 };
@@ -184,6 +186,8 @@ int api_job_stream(struct call *c, struct err *e)
     *b = (struct bridge){ .api = c->api, .down = c->rq, .job = id, .fd = -1, .up_next = 1 };
     memcpy(b->key, key.p, key.n + 1);
     memcpy(b->user, c->who.user, sizeof b->user);
+    if (audit_is_foreign(c, c->job.fixed.user))
+        snprintf(b->tenant, sizeof b->tenant, "%.*s", STR_ARG(c->job.fixed.tenant));
     if (bridge_begin(b, task, e) < 0) {
         bridge_free(b);
         return -1;
@@ -239,6 +243,12 @@ int api_job_stream_send(struct call *c, struct err *e)
     }
     if (check_first(b, http_body(c->rq), e) < 0)
         return -1;
+    if (b->up_next == 1 && b->tenant[0])
+        api_audit(c, &(struct audit_change){ .what = http_body(c->rq).p[0] == STREAM_EXEC
+                                                       ? AUDIT_JOB_EXEC
+                                                       : AUDIT_JOB_ATTACH,
+                                             .subject = audit_job_subject(c, id),
+                                             .tenant = str_of(b->tenant) });
     b->up = c->rq;
     b->up_sent = 0;
     go_on(b);

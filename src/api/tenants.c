@@ -1,7 +1,8 @@
 /* Tenants: what they may have, and who is in them. */
 #include "spec/tenant.h"
 
-#include "api/state.h"
+#include "api/audit.h"
+#include "api/directory.h"
 
 /* ---- showing ---- */
 
@@ -95,7 +96,17 @@ static void on_gone(void *ctx)
 
 /* ---- changing ---- */
 
-static int check_profiles(struct call *c, const struct tenant_spec *t, struct err *e)
+static struct str spec_text(struct call *c, const struct tenant_spec *t)
+{
+    AUTO(buf_free) struct buf b = BUF(AUDIT_JSON_MAX);
+    struct json_out w = { .b = &b };
+    json_begin(&w, NULL, '{');
+    tenant_write(t, &w);
+    json_end(&w, '}');
+    return audit_kept(c, &b);
+}
+
+int check_profiles(struct call *c, const struct tenant_spec *t, struct err *e)
 {
     const struct api_config *f = &c->api->config;
     for (size_t i = 0; i < t->profiles; i++) {
@@ -118,7 +129,8 @@ int api_tenant_put(struct call *c, struct err *e)
     struct named_later *l = named_later_new(c);
     struct tenant_spec base = tenant_default(), spec;
     struct control_tenant was;
-    if (control_tenant_find(c->api->config.control, l->name, &was))
+    bool known = control_tenant_find(c->api->config.control, l->name, &was);
+    if (known)
         base = *was.spec;
     if (read_body(c, NULL, 0, &d, e) < 0 ||
         tenant_read(&(struct tenant_text){ json_root(d), &base, NULL }, http_arena(c->rq), &spec,
@@ -126,27 +138,45 @@ int api_tenant_put(struct call *c, struct err *e)
         check_profiles(c, &spec, e) < 0)
         return -1;
     struct control_tenant_change ch = { l->name, str_of(c->who.user), &spec };
+    struct audit_change done = { .what = AUDIT_TENANT_SET,
+                                 .subject = l->name,
+                                 .tenant = l->name,
+                                 .before = known ? spec_text(c, &base) : STR(""),
+                                 .after = spec_text(c, &spec) };
     if (control_tenant_put(c->api->config.control, &ch, (struct control_done){ on_changed, l }, e) <
         0)
         return -1;
+    api_audit(c, &done);
     learn_tenants(c->api);
     return 0;
+}
+
+void remove_places(struct api *a, struct str tenant)
+{
+    struct people *p = auth_people(a->config.auth);
+    struct place at;
+    for (size_t i = 0; people_place_at(p, i, &at); i++)
+        if (str_eq(at.tenant, tenant) && !at.of_settings) {
+            at.role = ROLE_NONE;
+            keep_place(a, &at);
+        }
+    people_drop_tenant(p, tenant);
 }
 
 int api_tenant_delete(struct call *c, struct err *e)
 {
     struct named_later *l = named_later_new(c);
-    struct people *p = auth_people(c->api->config.auth);
-    struct place at;
+    struct control_tenant was;
+    struct audit_change gone = { .what = AUDIT_TENANT_DELETE,
+                                 .subject = l->name,
+                                 .tenant = l->name };
+    if (control_tenant_find(c->api->config.control, l->name, &was))
+        gone.before = spec_text(c, was.spec);
     if (control_tenant_delete(c->api->config.control, l->name, str_of(c->who.user),
                               (struct control_done){ on_gone, l }, e) < 0)
         return -1;
-    for (size_t i = 0; people_place_at(p, i, &at); i++)
-        if (str_eq(at.tenant, l->name) && !at.of_settings) {
-            at.role = ROLE_NONE;
-            keep_place(c->api, &at);
-        }
-    people_drop_tenant(p, l->name);
+    api_audit(c, &gone);
+    remove_places(c->api, l->name);
     return 0;
 }
 
@@ -161,6 +191,30 @@ static bool is_said(struct people *p, struct str tenant, struct str user, bool o
     return false;
 }
 
+static struct str role_text(struct call *c, enum role r)
+{
+    return r == ROLE_NONE
+             ? STR("")
+             : str_of(arena_printf(http_arena(c->rq), "{\"role\":\"%s\"}", role_name(r)));
+}
+
+/* Before it is changed. */
+static void audit_member(struct call *c, const struct place *at)
+{
+    struct people *p = auth_people(c->api->config.auth);
+    enum role was = ROLE_NONE;
+    struct place said;
+    for (size_t i = 0; people_place_at(p, i, &said); i++)
+        if (str_eq(said.tenant, at->tenant) && str_eq(said.user, at->user) && !said.of_settings)
+            was = said.role;
+    api_audit(c, &(struct audit_change){ .what = at->role == ROLE_NONE ? AUDIT_MEMBER_DELETE
+                                                                       : AUDIT_MEMBER_SET,
+                                         .subject = at->user,
+                                         .tenant = at->tenant,
+                                         .before = role_text(c, was),
+                                         .after = role_text(c, at->role) });
+}
+
 static int set_member(struct call *c, enum role role, struct err *e)
 {
     struct named_later *l = named_later_new(c);
@@ -172,6 +226,13 @@ static int set_member(struct call *c, enum role role, struct err *e)
     if (person_check_name(at.user, e) < 0)
         return err_wrap(e, "user");
     c->field = NULL;
+    struct place said;
+    if (role != ROLE_NONE &&
+        people_place_at(auth_people(c->api->config.auth), PLACES_MAX - 1, &said)) {
+        err_set(e, ERR_CONFLICT, "there are %d members of tenants already", PLACES_MAX);
+        return err_hint(e, "let groups of the identity provider say who is in a tenant");
+    }
+    audit_member(c, &at);
     people_set_place(auth_people(c->api->config.auth), &at);
     keep_place(c->api, &at);
     control_commit(c->api->config.control, (struct control_done){ on_changed, l });

@@ -1,7 +1,8 @@
 /* Tokens: keys for programs and for other machines.  Shown once; only their hashes are kept. */
 #include <stdio.h>
 
-#include "api/state.h"
+#include "api/audit.h"
+#include "api/directory.h"
 #include "base/parse.h"
 #include "sys/weak.h"
 
@@ -194,6 +195,21 @@ static int read_token(struct call *c, const struct json *o, struct auth_key *t, 
     return 0;
 }
 
+/* Never its text. */
+static void audit_token(struct call *c, enum audit_verb what, const struct auth_key *t)
+{
+    AUTO(buf_free) struct buf b = BUF(AUDIT_JSON_MAX);
+    struct json_out w = { .b = &b };
+    put_token(&w, t);
+    struct str text = audit_kept(c, &b), none = STR("");
+    bool made = what == AUDIT_TOKEN_CREATE;
+    api_audit(c, &(struct audit_change){
+                     .what = what,
+                     .subject = str_of(arena_printf(http_arena(c->rq), "%s/%s", t->user, t->name)),
+                     .before = made ? none : text,
+                     .after = made ? text : none });
+}
+
 int api_token_create(struct call *c, struct err *e)
 {
     static const char *const keys[] = { "name", "user", "expires", "scopes", "tenants" };
@@ -214,6 +230,7 @@ int api_token_create(struct call *c, struct err *e)
     l->name = t.name;
     l->user = t.user;
     keep_key(c->api, KEY_TOKEN, &t);
+    audit_token(c, AUDIT_TOKEN_CREATE, &t);
     control_commit(c->api->config.control, (struct control_done){ on_token_done, l });
     return 0;
 }
@@ -241,7 +258,22 @@ int api_token_delete(struct call *c, struct err *e)
     }
     uint8_t hash[KEY_HASH_BYTES];
     memcpy(hash, t->hash, sizeof hash);
+    audit_token(c, AUDIT_TOKEN_DELETE, t);
     drop_key(c->api, KEY_TOKEN, hash);
+    control_commit(c->api->config.control, (struct control_done){ on_deleted, c->rq });
+    return 0;
+}
+
+int api_token_give_up(struct call *c, struct err *e)
+{
+    const struct auth_key *t =
+        c->who.via == VIA_TOKEN ? auth_key_of(c->api->config.auth, KEY_TOKEN, c->who.hash) : NULL;
+    if (!t) {
+        err_set(e, ERR_CONFLICT, "you are not known by a token");
+        return err_hint(e, "a browser signs out with DELETE /v1/session");
+    }
+    audit_token(c, AUDIT_TOKEN_DELETE, t);
+    drop_key(c->api, KEY_TOKEN, c->who.hash);
     control_commit(c->api->config.control, (struct control_done){ on_deleted, c->rq });
     return 0;
 }

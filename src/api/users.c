@@ -1,5 +1,6 @@
 /* People: their roles on the site, how they sign in, which machines are theirs. */
-#include "api/state.h"
+#include "api/audit.h"
+#include "api/directory.h"
 #include "store/directory.h"
 
 /* ---- showing ---- */
@@ -93,6 +94,15 @@ static void on_gone(void *ctx)
 
 /* ---- changing ---- */
 
+static struct str person_text(struct call *c, const struct person *x)
+{
+    AUTO(buf_free) struct buf b = BUF(AUDIT_JSON_MAX);
+    struct json_out w = { .b = &b };
+    if (x)
+        put_person(c, &w, x);
+    return audit_kept(c, &b);
+}
+
 struct user_change {
     bool has_role, has_disabled, has_kind, has_full_name, has_mail;
     enum role role;
@@ -179,6 +189,8 @@ int api_user_put(struct call *c, struct err *e)
     if (read_body(c, keys, ARRAY_LEN(keys), &d, e) < 0 ||
         read_change(c, json_root(d), &ch, e) < 0 || check_self(c, l->name, &ch, e) < 0)
         return -1;
+    struct audit_change done = { .what = AUDIT_USER_SET, .subject = l->name };
+    done.before = person_text(c, people_find(auth_people(c->api->config.auth), l->name));
     struct person *x = people_make(auth_people(c->api->config.auth), l->name);
     if (!x->kept)
         x->created_ms = clock_now_ms(&c->api->config.clock);
@@ -193,20 +205,43 @@ int api_user_put(struct call *c, struct err *e)
     if (ch.has_mail)
         person_set(&x->mail, ch.mail);
     keep_person(c->api, x);
+    done.after = person_text(c, x);
+    api_audit(c, &done);
     if (ch.disabled)
         drop_keys_of(c->api, KEY_SESSION, l->name);
     control_commit(c->api->config.control, (struct control_done){ on_changed, l });
     return 0;
 }
 
-/* With everything that lets them in; what they ran stays, under their name. */
+void remove_user(struct api *a, struct str name)
+{
+    struct people *p = auth_people(a->config.auth);
+    struct str node, owner;
+    struct place at;
+    for (size_t i = 0; people_place_at(p, i, &at); i++)
+        if (str_eq(at.user, name) && !at.of_settings) {
+            at.role = ROLE_NONE;
+            keep_place(a, &at);
+        }
+    for (size_t i = 0; people_owner_at(p, i, &node, &owner);) {
+        if (!str_eq(owner, name)) {
+            i++;
+            continue;
+        }
+        keep_owner(a, node, owner, false);
+        people_set_owner(p, node, name, false); /* another is in its place now */
+    }
+    drop_keys_of(a, KEY_SESSION, name);
+    drop_keys_of(a, KEY_TOKEN, name);
+    forget_person(a, name);
+    people_drop(p, name);
+}
+
 int api_user_delete(struct call *c, struct err *e)
 {
     struct named_later *l = named_later_new(c);
     struct people *p = auth_people(c->api->config.auth);
     const struct person *x = people_find(p, l->name);
-    struct str node, owner;
-    struct place at;
     if (!x)
         return no_user(l->name, e);
     if (x->file_role != ROLE_NONE) {
@@ -215,23 +250,9 @@ int api_user_delete(struct call *c, struct err *e)
     }
     if (check_self(c, l->name, &(struct user_change){ .disabled = true }, e) < 0)
         return -1;
-    for (size_t i = 0; people_place_at(p, i, &at); i++)
-        if (str_eq(at.user, l->name) && !at.of_settings) {
-            at.role = ROLE_NONE;
-            keep_place(c->api, &at);
-        }
-    for (size_t i = 0; people_owner_at(p, i, &node, &owner);) {
-        if (!str_eq(owner, l->name)) {
-            i++;
-            continue;
-        }
-        keep_owner(c->api, node, owner, false);
-        people_set_owner(p, node, l->name, false); /* another is in its place now */
-    }
-    drop_keys_of(c->api, KEY_SESSION, l->name);
-    drop_keys_of(c->api, KEY_TOKEN, l->name);
-    forget_person(c->api, l->name);
-    people_drop(p, l->name);
+    api_audit(c, &(struct audit_change){
+                     .what = AUDIT_USER_DELETE, .subject = l->name, .before = person_text(c, x) });
+    remove_user(c->api, l->name);
     control_commit(c->api->config.control, (struct control_done){ on_gone, l });
     return 0;
 }
@@ -244,6 +265,12 @@ static int set_owner(struct call *c, bool owns, struct err *e)
     struct arena *a = http_arena(c->rq);
     struct str user = { arena_strndup(a, c->param[1].p, c->param[1].n), c->param[1].n };
     struct people *p = auth_people(c->api->config.auth);
+    c->field = "name";
+    if (person_check_name(l->name, e) < 0) { /* what separates the two in the store is in neither */
+        err_set(e, ERR_INVALID, "'%.*s' cannot be a machine's name", (int)MIN(l->name.n, FIELD_MAX),
+                l->name.p);
+        return err_hint(e, "see those there are: nightshift nodes");
+    }
     c->field = "user";
     if (person_check_name(user, e) < 0)
         return -1;
@@ -256,6 +283,12 @@ static int set_owner(struct call *c, bool owns, struct err *e)
         people_make(p, user);
     keep_owner(c->api, l->name, user, owns);
     people_set_owner(p, l->name, user, owns);
+    struct str text =
+        str_of(arena_printf(http_arena(c->rq), "{\"owner\":\"%.*s\"}", STR_ARG(user)));
+    api_audit(c, &(struct audit_change){ .what = owns ? AUDIT_OWNER_SET : AUDIT_OWNER_DELETE,
+                                         .subject = l->name,
+                                         .before = owns ? STR("") : text,
+                                         .after = owns ? text : STR("") });
     control_commit(c->api->config.control, (struct control_done){ on_gone, l });
     return 0;
 }

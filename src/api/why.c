@@ -1,6 +1,8 @@
 /* Why a job waits: now, from the core; or at a time that is past, from a core that is told the journal
  * up to then.  That goes on beside everything else, a page of lines at a time, and whoever asks hears
  * of the jobs it may see. */
+#include <stdio.h>
+
 #include "api/state.h"
 #include "base/date.h"
 #include "journal/journal.h"
@@ -38,15 +40,33 @@ static void put_before(struct json_out *w, const struct before *t)
 }
 
 /* What the core says of a job that waits; x->n is 0 for others. */
-static void put_explanation(struct json_out *w, struct core *core, uint64_t id,
-                            const struct explanation *x, int64_t now_ms)
+/* A reservation is named to those who see whose it is. */
+static const char *reason_words(struct core *core, const struct store_scope *scope,
+                                const struct explanation *x, size_t i, char out[static 640])
 {
+    struct reservation_view r = { 0 };
+    struct share_view tenant = { 0 };
+    uint32_t number = x->line[i].reservation;
+    bool seen = number && core_reservation(core, number - 1, &r) && r.name &&
+                core_share(core, r.tenant, r.from_ms, &tenant) &&
+                store_scope_sees(scope, str_of(tenant.name));
+    snprintf(out, 640, "%s%s%s%s", x->line[i].text, number ? " (reserved" : "", seen ? ": '" : "",
+             seen ? r.name : "");
+    if (number)
+        snprintf(out + strlen(out), 640 - strlen(out), "%s)", seen ? "'" : "");
+    return out;
+}
+
+static void put_explanation(struct json_out *w, struct core *core, const struct store_scope *scope,
+                            uint64_t id, const struct explanation *x, int64_t now_ms)
+{
+    char text[640];
     struct advice ad[ADVICE_MAX];
     uint32_t n = x->n ? core_advise(core, (job_id){ id }, ad) : 0;
     json_put_i64(w, "waited_ms", x->waited_ms);
     json_begin(w, "reasons", '[');
     for (size_t i = 0; i < x->n; i++)
-        put_line(w, reason_slug(x->line[i].why), x->line[i].text);
+        put_line(w, reason_slug(x->line[i].why), reason_words(core, scope, x, i, text));
     json_end(w, ']');
     if (x->before.own || x->before.users)
         put_before(w, &x->before);
@@ -175,7 +195,7 @@ static int put_past(struct past *p, struct json_out *w, struct err *e)
     json_put_u64(w, "job", id);
     json_put_str(w, "state", str_of(job_state_name(state)));
     json_put_i64(w, "at_ms", p->at_ms);
-    put_explanation(w, p->core, id, &x, p->at_ms);
+    put_explanation(w, p->core, &p->scope, id, &x, p->at_ms);
     if (waits)
         put_holders(p, w);
     else if (lives && put_place(p, &v, w, e) < 0)
@@ -283,7 +303,7 @@ int api_job_why(struct call *c, struct err *e)
     json_begin(&w, NULL, '{');
     json_put_u64(&w, "job", id);
     json_put_str(&w, "state", str_of(job_state_name(j.now.state)));
-    put_explanation(&w, control_core(ctl), id, &x, now_ms);
+    put_explanation(&w, control_core(ctl), &c->scope, id, &x, now_ms);
     if (j.now.message.n)
         json_put_str(&w, "message", j.now.message);
     json_end(&w, '}');

@@ -83,6 +83,10 @@ bool auth_is_root(const struct auth *a, struct str user)
 static int check_enabled(const struct auth *a, struct str user, struct err *e)
 {
     const struct person *x = people_find(a->people, user);
+    if (x && x->gone) {
+        err_set(e, ERR_DENIED, "'%.*s' is not known any more where they sign in", STR_ARG(user));
+        return err_hint(e, "sign in again, or ask an administrator");
+    }
     if (!x || !x->disabled)
         return 0;
     err_set(e, ERR_DENIED, "the account '%.*s' is disabled", STR_ARG(user));

@@ -47,8 +47,8 @@ struct auth *auth_new(void);
 struct auth *auth_free(struct auth *a); /* NULL ok; returns NULL */
 void auth_free_p(struct auth **a);
 struct people *auth_people(struct auth *a);
-bool auth_is_root(const struct auth *a, struct str user); /* root, or whom the server runs as */
 void auth_set_only_user(struct auth *a, uint32_t uid);    /* without root: nobody else is served */
+bool auth_is_root(const struct auth *a, struct str user); /* root, or whom the server runs as */
 
 /* ---- who ---- */
 

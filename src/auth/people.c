@@ -255,6 +255,7 @@ void person_write(const struct person *x, struct buf *out)
         json_put_str(&w, NULL, str_of(x->group[i]));
     json_end(&w, ']');
     json_put_bool(&w, "disabled", x->disabled);
+    json_put_bool(&w, "gone", x->gone);
     json_put_i64(&w, "created_ms", x->created_ms);
     json_put_i64(&w, "seen_ms", x->seen_ms);
     json_put_i64(&w, "void_ms", x->void_ms);
@@ -291,6 +292,7 @@ int people_read_person(struct people *p, struct str name, struct str json, struc
         json_get_str(o, "hash", 1024, &text[3], e) < 0 ||
         json_get_str(o, "notice", 1024, &text[4], e) < 0 ||
         json_get_bool(o, "disabled", &x->disabled, e) < 0 ||
+        json_get_bool(o, "gone", &x->gone, e) < 0 ||
         json_get_i64(o, "created_ms", INT64_MIN, INT64_MAX, &x->created_ms, e) < 0 ||
         json_get_i64(o, "seen_ms", INT64_MIN, INT64_MAX, &x->seen_ms, e) < 0 ||
         json_get_i64(o, "void_ms", INT64_MIN, INT64_MAX, &x->void_ms, e) < 0 ||
@@ -433,7 +435,7 @@ static enum role role_at(const struct people *p, const enum role *said, uint32_t
 /* Dropped or disabled people have no role. */
 static bool is_out(const struct people *p, uint32_t who)
 {
-    return who != NAME_NONE && p->person[who]->disabled;
+    return who != NAME_NONE && (p->person[who]->disabled || p->person[who]->gone);
 }
 
 enum role people_role_in(const struct people *p, struct str user, struct str tenant)
@@ -470,7 +472,7 @@ const struct place *people_places(const struct people *p, struct str user, struc
 enum role people_site_role(const struct people *p, struct str user)
 {
     const struct person *x = people_find(p, user);
-    if (!x || x->disabled)
+    if (!x || x->disabled || x->gone)
         return ROLE_NONE;
     enum role best = MAX(x->role, x->file_role), by_group = of_groups(&p->site_groups, x);
     return MAX(best, by_group);
@@ -498,7 +500,7 @@ void people_set_owner(struct people *p, struct str node, struct str user, bool o
 bool people_owns(const struct people *p, struct str user, struct str node)
 {
     const struct person *x = people_find(p, user);
-    for (size_t i = 0; i < p->owners && !(x && x->disabled); i++)
+    for (size_t i = 0; i < p->owners && !(x && (x->disabled || x->gone)); i++)
         if (str_is(node, p->owner[i].node) && str_is(user, p->owner[i].user))
             return true;
     return false;

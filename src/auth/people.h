@@ -45,6 +45,7 @@ struct person {
     char **group;
     size_t groups;
     bool disabled;
+    bool gone;                   /* not known any more where they sign in; a sign-in ends that */
     bool kept;                   /* it is in the store: said with the API, or signed in */
     int64_t created_ms, seen_ms; /* seen: the last sign-in; 0: never */
     int64_t void_ms;             /* sessions from before are over */

@@ -34,15 +34,22 @@ const char *role_words(unsigned where)
     return where == ROLE_ON_SITE ? "admin, operator or viewer" : "lead, member or viewer";
 }
 
-static const char *const reaches[] = {
-#define X(id, name) name,
+static const struct {
+    const char *name, *help;
+} reaches[] = {
+#define X(id, name, help) { name, help },
     REACHES(X)
 #undef X
 };
 
 const char *reach_name(enum reach r)
 {
-    return (size_t)r < ARRAY_LEN(reaches) ? reaches[r] : "?";
+    return (size_t)r < ARRAY_LEN(reaches) ? reaches[r].name : "?";
+}
+
+const char *reach_help(enum reach r)
+{
+    return (size_t)r < ARRAY_LEN(reaches) ? reaches[r].help : "?";
 }
 
 static const struct {

@@ -35,18 +35,19 @@ bool role_parse(struct str name, unsigned where, enum role *out); /* one that is
 const char *role_words(unsigned where); /* "lead, member or viewer": for hints */
 
 #define REACHES(X)                                                                                 \
-    X(NO, "")                                                                                      \
-    X(OWN, "own")         /* what is one's own */                                                  \
-    X(MACHINE, "machine") /* of machines that one owns */                                          \
-    X(TENANT, "tenant")   /* of the tenants in which one has the role; on the site: of all */      \
-    X(ALL, "all")
+    X(NO, "", "nothing")                                                                           \
+    X(OWN, "own", "one's own: jobs, tokens, oneself")                                              \
+    X(MACHINE, "machine", "machines that one owns")                                                \
+    X(TENANT, "tenant", "the tenants in which one has the role; for a role on the site all")       \
+    X(ALL, "all", "everything there is")
 enum reach {
-#define X(id, name) REACH_##id,
+#define X(id, name, help) REACH_##id,
     REACHES(X)
 #undef X
     REACH_COUNT
 };
 const char *reach_name(enum reach r);
+const char *reach_help(enum reach r);
 
 /* What a token may be cut down to. */
 #define SCOPES_OF_TOKENS(X)                                                                        \
@@ -84,6 +85,7 @@ bool token_scope_parse(struct str name, enum token_scope *out);
     X(INSPECT, TOKEN_READ, NO, NO, NO, NO, NO, ALL, ALL)                                           \
     X(PERSON, TOKEN_READ, OWN, OWN, OWN, OWN, OWN, ALL, ALL)                                       \
     X(LEAD, TOKEN_MANAGE, NO, NO, NO, NO, TENANT, NO, ALL)                                         \
+    X(PASSWORD, TOKEN_MANAGE, OWN, OWN, OWN, OWN, OWN, OWN, ALL)                                   \
     X(TOKENS_LOOK, TOKEN_READ, OWN, OWN, OWN, OWN, OWN, OWN, ALL)                                  \
     X(TOKENS, TOKEN_MANAGE, OWN, OWN, OWN, OWN, OWN, OWN, ALL)                                     \
     X(ADMIN, TOKEN_MANAGE, NO, NO, NO, NO, NO, NO, ALL)                                            \

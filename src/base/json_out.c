@@ -3,33 +3,6 @@
 
 #include <stdio.h>
 
-/* Length of the well-formed UTF-8 character at s.p, or 0: overlong forms, surrogates and numbers
- * past U+10FFFF are not characters. */
-static size_t utf8_len(struct str s)
-{
-    static const struct {
-        unsigned char lo, hi, next_lo, next_hi;
-        size_t n;
-    } leads[] = {
-        { 0x00, 0x7f, 0, 0, 1 },       { 0xc2, 0xdf, 0x80, 0xbf, 2 }, { 0xe0, 0xe0, 0xa0, 0xbf, 3 },
-        { 0xe1, 0xec, 0x80, 0xbf, 3 }, { 0xed, 0xed, 0x80, 0x9f, 3 }, { 0xee, 0xef, 0x80, 0xbf, 3 },
-        { 0xf0, 0xf0, 0x90, 0xbf, 4 }, { 0xf1, 0xf3, 0x80, 0xbf, 4 }, { 0xf4, 0xf4, 0x80, 0x8f, 4 },
-    };
-    const unsigned char *u = (const unsigned char *)s.p;
-    for (size_t i = 0; i < ARRAY_LEN(leads); i++) {
-        if (u[0] < leads[i].lo || u[0] > leads[i].hi)
-            continue;
-        size_t n = leads[i].n;
-        if (n > s.n || (n > 1 && (u[1] < leads[i].next_lo || u[1] > leads[i].next_hi)))
-            return 0;
-        for (size_t j = 2; j < n; j++)
-            if (u[j] < 0x80 || u[j] > 0xbf)
-                return 0;
-        return n;
-    }
-    return 0;
-}
-
 static void add_escaped(struct buf *b, unsigned char c)
 {
     switch (c) {
@@ -57,7 +30,7 @@ static void add_quoted(struct buf *b, struct str s)
             n++;
         if (n) {
             buf_add(b, (struct str){ s.p, n });
-        } else if ((n = utf8_len(s)) > 1) {
+        } else if ((n = str_utf8_len(s)) > 1) {
             buf_add(b, (struct str){ s.p, n });
         } else if (n == 1) {
             add_escaped(b, (unsigned char)s.p[0]);

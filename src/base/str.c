@@ -88,6 +88,39 @@ bool str_take_digits(struct str *rest, size_t n, uint32_t *out)
     return true;
 }
 
+size_t str_utf8_len(struct str s)
+{
+    static const struct {
+        unsigned char lo, hi, next_lo, next_hi;
+        size_t n;
+    } leads[] = {
+        { 0x00, 0x7f, 0, 0, 1 },       { 0xc2, 0xdf, 0x80, 0xbf, 2 }, { 0xe0, 0xe0, 0xa0, 0xbf, 3 },
+        { 0xe1, 0xec, 0x80, 0xbf, 3 }, { 0xed, 0xed, 0x80, 0x9f, 3 }, { 0xee, 0xef, 0x80, 0xbf, 3 },
+        { 0xf0, 0xf0, 0x90, 0xbf, 4 }, { 0xf1, 0xf3, 0x80, 0xbf, 4 }, { 0xf4, 0xf4, 0x80, 0x8f, 4 },
+    };
+    const unsigned char *u = (const unsigned char *)s.p;
+    for (size_t i = 0; i < ARRAY_LEN(leads); i++) {
+        if (u[0] < leads[i].lo || u[0] > leads[i].hi)
+            continue;
+        size_t n = leads[i].n;
+        if (n > s.n || (n > 1 && (u[1] < leads[i].next_lo || u[1] > leads[i].next_hi)))
+            return 0;
+        for (size_t j = 2; j < n; j++)
+            if (u[j] < 0x80 || u[j] > 0xbf)
+                return 0;
+        return n;
+    }
+    return 0;
+}
+
+bool str_is_utf8(struct str s)
+{
+    for (size_t n; s.n; s = (struct str){ s.p + n, s.n - n })
+        if ((n = str_utf8_len(s)) == 0)
+            return false;
+    return true;
+}
+
 static uint64_t hash_step(uint64_t h, uint64_t word)
 {
     h = (h ^ word) * UINT64_C(0x9fb21c651e98df25);

@@ -37,6 +37,11 @@ bool str_next_word(struct str *rest, struct str *out_word);
 bool str_take(struct str *rest, char c);
 bool str_take_digits(struct str *rest, size_t n, uint32_t *out);
 
+/* Length of the well-formed UTF-8 character that s, which is not empty, begins with, or 0: overlong forms,
+ * surrogates and numbers past U+10FFFF are not characters. */
+size_t str_utf8_len(struct str s);
+bool str_is_utf8(struct str s);
+
 uint64_t str_hash(struct str s);
 
 #endif

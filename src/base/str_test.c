@@ -76,6 +76,14 @@ static void hashes_differ(void)
     }
 }
 
+static void utf8_is_told_from_other_bytes(void)
+{
+    CHECK(str_is_utf8(STR("")) && str_is_utf8(STR("ab\0c")) && str_is_utf8(STR("Übung → 🌙")));
+    CHECK(!str_is_utf8(STR("a\xff")) && !str_is_utf8(STR("\xc3")) && !str_is_utf8(STR("\xc0\x80")));
+    CHECK(!str_is_utf8(STR("\xed\xa0\x80")) && !str_is_utf8(STR("\xf4\x90\x80\x80")));
+    CHECK(str_utf8_len(STR("→x")) == 3 && str_utf8_len(STR("x→")) == 1);
+}
+
 static const struct test tests[] = {
     { "strings are equal byte by byte", equal_is_bytewise },
     { "trimming takes blanks off both ends", trim_takes_both_ends },
@@ -84,5 +92,6 @@ static const struct test tests[] = {
     { "words come one by one", words_come_one_by_one },
     { "bytes and digits are taken off the front", bytes_and_digits_are_taken_off_the_front },
     { "every bit of a string reaches its hash", hashes_differ },
+    { "UTF-8 is told from other bytes", utf8_is_told_from_other_bytes },
 };
 TEST_MAIN(tests)

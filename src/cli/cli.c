@@ -16,7 +16,7 @@
 struct client *cli_client(struct cli *c, struct err *e)
 {
     if (!c->client)
-        c->client = client_new(c->server, NULL, e);
+        c->client = client_new(c->server, c->fresh ? "" : NULL, e);
     return c->client;
 }
 
@@ -69,7 +69,7 @@ int64_t cli_now_ms(void)
 
 enum output cli_output(const struct common *o)
 {
-    static const char *const words[] = { "table", "wide", "json", "yaml", "name" };
+    static const char *const words[] = { "table", "wide", "json", "yaml", "name", "csv" };
     for (size_t i = 0; o->output && i < ARRAY_LEN(words); i++)
         if (strcmp(o->output, words[i]) == 0)
             return (enum output)i;

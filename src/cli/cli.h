@@ -19,6 +19,7 @@ struct cli {
     struct arena arena;
     struct client *client; /* NULL until cli_client */
     const char *server;    /* from --server, or NULL */
+    bool fresh;            /* without a token that one has from before */
     int exit_code;         /* of a command that succeeded */
 };
 
@@ -43,6 +44,8 @@ enum word_kind {
     WORD_NODE,
     WORD_POOL,        /* a verb of `pools`, or a pool */
     WORD_RESERVATION, /* likewise */
+    WORD_TENANT,      /* likewise */
+    WORD_USER,        /* likewise */
     WORD_FILE,
     WORD_PROGRAM, /* a command line to run */
     WORD_COMMAND  /* of nightshift */
@@ -52,6 +55,7 @@ enum command_group {
     GROUP_JOBS,
     GROUP_INSIDE,
     GROUP_CLUSTER,
+    GROUP_PEOPLE,
     GROUP_OTHER,
     GROUP_SLURM,
     GROUP_COUNT
@@ -131,7 +135,8 @@ enum output {
     OUT_WIDE,
     OUT_JSON,
     OUT_YAML,
-    OUT_NAME
+    OUT_NAME,
+    OUT_CSV
 };
 enum output cli_output(const struct common *o);
 

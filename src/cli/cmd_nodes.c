@@ -78,7 +78,8 @@ static void add_reserved(struct table *t, const struct json *n)
     }
     int64_t now_ms = cli_now_ms(), from_ms = field_i64(r, "from_ms", 0);
     bool open = from_ms <= now_ms;
-    table_printf(t, "%.*s %s %s", STR_ARG(field_str(r, "name")), open ? "until" : "from",
+    struct str name = field_known(r, "name") ? field_str(r, "name") : STR("reserved");
+    table_printf(t, "%.*s %s %s", STR_ARG(name), open ? "until" : "from",
                  text_soon(open ? field_i64(r, "until_ms", 0) : from_ms, now_ms, at));
 }
 
@@ -199,15 +200,26 @@ const struct command command_nodes = {
 
 /* ---- drain, resume ---- */
 
-static int node_verb(struct cli *c, const char *name, const char *verb, struct err *e)
+struct verb_opts {
+    struct common common;
+    const char *reason;
+};
+
+static int node_verb(struct cli *c, const char *name, const char *verb, const char *reason,
+                     struct err *e)
 {
-    AUTO(buf_free) struct buf path = BUF(2048);
+    AUTO(buf_free) struct buf path = BUF(2048), body = BUF(8192);
+    struct json_out w = { .b = &body };
+    json_begin(&w, NULL, '{');
+    if (reason)
+        json_put_str(&w, "reason", str_of(reason));
+    json_end(&w, '}');
     buf_addz(&path, "/v1/nodes");
     path_add(&path, name);
     path_add(&path, verb);
-    if (buf_check(&path, e) < 0)
+    if (buf_check(&path, e) < 0 || buf_check(&body, e) < 0)
         return -1;
-    AUTO(json_free_p) struct json_doc *doc = cli_post(c, path.p, STR("{}"), e);
+    AUTO(json_free_p) struct json_doc *doc = cli_post(c, path.p, buf_str(&body), e);
     if (!doc)
         return -1;
     AUTO(buf_free) struct buf said = BUF(4096);
@@ -218,27 +230,30 @@ static int node_verb(struct cli *c, const char *name, const char *verb, struct e
     return cli_print(&said, e);
 }
 
-static int node_verbs(struct cli *c, struct words args, const char *verb, struct err *e)
+static int node_verbs(struct cli *c, const struct verb_opts *o, struct words args, const char *verb,
+                      struct err *e)
 {
     for (size_t i = 0; i < args.n; i++)
-        if (node_verb(c, args.v[i], verb, e) < 0)
+        if (node_verb(c, args.v[i], verb, o->reason, e) < 0)
             return -1;
     return 0;
 }
 
 static int run_drain(struct cli *c, const void *opts_p, struct words args, struct err *e)
 {
-    (void)opts_p;
-    return node_verbs(c, args, "drain", e);
+    return node_verbs(c, opts_p, args, "drain", e);
 }
 
 static int run_resume(struct cli *c, const void *opts_p, struct words args, struct err *e)
 {
-    (void)opts_p;
-    return node_verbs(c, args, "resume", e);
+    return node_verbs(c, opts_p, args, "resume", e);
 }
 
-static const struct opt verb_opts[] = { OPTS_COMMON(struct nodes_opts) };
+static const struct opt verb_opts[] = {
+    { "reason", OPT_TEXT, offsetof(struct verb_opts, reason), "TEXT", "why: kept in the audit", 0,
+      0 },
+    OPTS_COMMON(struct verb_opts),
+};
 
 const struct command command_drain = {
     .name = "drain",
@@ -246,7 +261,7 @@ const struct command command_drain = {
     .help = "start nothing more on a machine; what runs goes on",
     .group = GROUP_CLUSTER,
     .word = WORD_NODE,
-    COMMAND_OPTS(verb_opts, struct nodes_opts),
+    COMMAND_OPTS(verb_opts, struct verb_opts),
     .min_args = 1,
     .max_args = SIZE_MAX,
     .run = run_drain,
@@ -258,7 +273,7 @@ const struct command command_resume = {
     .help = "use a drained machine again",
     .group = GROUP_CLUSTER,
     .word = WORD_NODE,
-    COMMAND_OPTS(verb_opts, struct nodes_opts),
+    COMMAND_OPTS(verb_opts, struct verb_opts),
     .min_args = 1,
     .max_args = SIZE_MAX,
     .run = run_resume,

@@ -8,7 +8,7 @@
 
 struct pools_opts {
     struct common common;
-    const char *window, *nodes;
+    const char *window, *nodes, *stage;
     struct lent_times times;
 };
 
@@ -18,6 +18,8 @@ struct pools_opts {
 
 static const struct opt opts[] = {
     { "window", OPT_TEXT, AT(window), "TEXT", "set: when its machines are lent; '': always", 0, 0 },
+    { "stage", OPT_CHOICE, AT(stage), "all|beta|alpha|enrolled",
+      "set: whose machines they are while they are rolled out", 0, 0 },
     { "nodes", OPT_TEXT, AT(nodes), "LIST", "set: which they are: pc1,lab[01-12]", 0, 0 },
     { "from", OPT_TEXT, AT(times.from), "TIME", "open, close: from then on (now)", 0, 0 },
     { "until", OPT_TEXT, AT(times.until), "TIME", "open, close: 22:00, '2026-03-01 22:00'", 0, 0 },
@@ -169,6 +171,8 @@ static int set_pool(struct cli *c, const struct pools_opts *o, const char *name,
     json_begin(&w, NULL, '{');
     if (o->window)
         json_put_str(&w, "window", str_of(o->window));
+    if (o->stage)
+        json_put_str(&w, "stage", str_of(o->stage));
     if (o->nodes) {
         json_begin(&w, "nodes", '[');
         if (o->nodes[0])

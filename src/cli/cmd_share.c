@@ -1,10 +1,7 @@
-/* quota, usage: who may have how much, and who had. */
-#include <stdio.h>
-
+/* quota: who may have how much, and has. */
 #include "cli/commands.h"
 #include "cli/field.h"
 #include "cli/text.h"
-#include "cli/when.h"
 
 struct quota_opts {
     struct common common;
@@ -18,11 +15,15 @@ static const struct opt quota_opts[] = {
     OPTS_COMMON(struct quota_opts),
 };
 
+/* The last three with -o wide. */
 static const struct column quota_columns[] = {
-    { "TENANT", false, true },    { "WEIGHT", true, false }, { "SHARE", true, false },
-    { "GUARANTEE", true, false }, { "GPUS", true, false },   { "CPUS", true, false },
-    { "MEM", true, false },       { "JOBS", true, false },   { "WAITING", true, false },
+    { "TENANT", false, true },    { "WEIGHT", true, false },    { "SHARE", true, false },
+    { "GUARANTEE", true, false }, { "GPUS", true, false },      { "CPUS", true, false },
+    { "MEM", true, false },       { "JOBS", true, false },      { "WAITING", true, false },
+    { "BUDGET", true, false },    { "NOTEBOOKS", true, false }, { "STORAGE", true, false },
+    { "MODELS", false, true },
 };
+#define QUOTA_NARROW (ARRAY_LEN(quota_columns) - 3)
 
 /* "1.5", or "1.5/6" where there is a limit. */
 static void add_used(struct table *t, const struct json *used, const struct json *limit,
@@ -36,17 +37,42 @@ static void add_used(struct table *t, const struct json *used, const struct json
         table_printf(t, "%g", have);
 }
 
-static void add_memory(struct table *t, const struct json *used, const struct json *limit)
+static void add_size(struct table *t, const struct json *used, const struct json *limit,
+                     const char *key)
 {
     char a[24], b[24];
-    text_mib(json_is_object(used) ? field_u64(used, "memory_mib") : 0, a);
-    if (json_is_object(limit) && field_known(limit, "memory_mib"))
-        table_printf(t, "%s/%s", a, text_mib(field_u64(limit, "memory_mib"), b));
+    text_mib(json_is_object(used) ? field_u64(used, key) : 0, a);
+    if (json_is_object(limit) && field_known(limit, key))
+        table_printf(t, "%s/%s", a, text_mib(field_u64(limit, key), b));
     else
         table_addz(t, a);
 }
 
-static void add_share(struct table *t, const struct json *v, const char *indent)
+/* GPU-hours of this period. */
+static void add_budget(struct table *t, const struct json *v)
+{
+    const struct json *b = json_find(v, "budget");
+    if (json_is_object(b))
+        table_printf(t, "%.6g/%.6gh", field_f64(b, "used_gpu_hours"), field_f64(b, "gpu_hours"));
+    else
+        table_addz(t, "-");
+}
+
+/* "H100 1/2, A100 0/4" */
+static void add_models(struct table *t, const struct json *v)
+{
+    AUTO(buf_free) struct buf text = BUF(1u << 16);
+    const struct json *list = json_find(v, "models");
+    for (const struct json *m = json_is_array(list) ? json_first(list) : NULL; m;
+         m = json_next(list, m)) {
+        struct str models = field_str(m, "models");
+        buf_printf(&text, "%s%.*s %g/%g", text.n ? ", " : "", STR_ARG(models), field_f64(m, "used"),
+                   field_f64(m, "limit"));
+    }
+    table_add(t, text.n ? buf_str(&text) : STR("-"));
+}
+
+static void add_share(struct table *t, const struct json *v, const char *indent, bool wide)
 {
     const struct json *used = json_find(v, "used"), *limit = json_find(v, "limit");
     struct str name = field_str(v, "name");
@@ -59,24 +85,32 @@ static void add_share(struct table *t, const struct json *v, const char *indent)
     table_printf(t, field_known(v, "guarantee") ? "%g" : "-", field_f64(v, "guarantee"));
     add_used(t, used, limit, "gpus");
     add_used(t, used, limit, "cpus");
-    add_memory(t, used, limit);
+    add_size(t, used, limit, "memory_mib");
     add_used(t, used, limit, "jobs");
     if (field_known(v, "waiting"))
         table_printf(t, "%llu", (unsigned long long)field_u64(v, "waiting"));
     else
         table_addz(t, "-");
+    add_budget(t, v);
+    if (!wide)
+        return;
+    add_used(t, used, limit, "notebooks");
+    add_size(t, used, limit, "storage_mib");
+    add_models(t, v);
 }
 
 static int print_quota(const struct quota_opts *o, const struct json *tenants, struct err *e)
 {
-    AUTO(table_free_p) struct table *t = table_new(quota_columns, ARRAY_LEN(quota_columns));
+    bool wide = cli_output(&o->common) == OUT_WIDE;
+    AUTO(table_free_p)
+    struct table *t = table_new(quota_columns, wide ? ARRAY_LEN(quota_columns) : QUOTA_NARROW);
     for (const struct json *v = json_is_array(tenants) ? json_first(tenants) : NULL; v;
          v = json_next(tenants, v)) {
-        add_share(t, v, "");
+        add_share(t, v, "", wide);
         const struct json *users = json_find(v, "users");
         for (const struct json *u = o->users && json_is_array(users) ? json_first(users) : NULL; u;
              u = json_next(users, u))
-            add_share(t, u, "  ");
+            add_share(t, u, "  ", wide);
     }
     return cli_print_table(t, &o->common, e);
 }
@@ -102,78 +136,4 @@ const struct command command_quota = {
     .group = GROUP_CLUSTER,
     COMMAND_OPTS(quota_opts, struct quota_opts),
     .run = run_quota,
-};
-
-/* ---- usage ---- */
-
-struct usage_opts {
-    struct common common;
-    const char *from, *to;
-    uint64_t days;
-};
-
-static const struct opt usage_opts[] = {
-    { "from", OPT_TEXT, offsetof(struct usage_opts, from), "TIME", "2026-03-01, 12:30, 3d (ago)", 0,
-      0 },
-    { "to", OPT_TEXT, offsetof(struct usage_opts, to), "TIME", "until then (now)", 0, 0 },
-    { "days", OPT_NUMBER, offsetof(struct usage_opts, days), "N", "the last N days (30)", 1, 3660 },
-    OPTS_OUTPUT(struct usage_opts),
-    OPTS_COMMON(struct usage_opts),
-};
-
-static const struct column usage_columns[] = {
-    { "TENANT", false, true },    { "USER", false, true },      { "MODEL", false, true },
-    { "GPU HOURS", true, false }, { "CPU HOURS", true, false }, { "RUNS", true, false },
-};
-
-static int print_usage(const struct usage_opts *o, const struct json *root, struct err *e)
-{
-    const struct json *rows = json_find(root, "rows");
-    AUTO(table_free_p) struct table *t = table_new(usage_columns, ARRAY_LEN(usage_columns));
-    for (const struct json *r = json_is_array(rows) ? json_first(rows) : NULL; r;
-         r = json_next(rows, r)) {
-        struct str model = field_str(r, "model");
-        table_add(t, field_str(r, "tenant"));
-        table_add(t, field_str(r, "user"));
-        table_add(t, model.n ? model : STR("-"));
-        table_printf(t, "%.2f", field_f64(r, "gpu_hours"));
-        table_printf(t, "%.2f", field_f64(r, "cpu_hours"));
-        table_printf(t, "%llu", (unsigned long long)field_u64(r, "runs"));
-    }
-    return cli_print_table(t, &o->common, e);
-}
-
-static int run_usage(struct cli *c, const void *opts_p, struct words args, struct err *e)
-{
-    const struct usage_opts *o = opts_p;
-    enum output form = cli_output(&o->common);
-    int64_t now = cli_now_ms(), to = now;
-    int64_t from = now - (int64_t)(o->days ? o->days : 30) * 86400000;
-    AUTO(answer_free) struct answer a = { 0 };
-    (void)args;
-    if (o->days && o->from)
-        return err_set(e, ERR_INVALID, "--days and --from exclude each other");
-    if ((o->from && when_parse(o->from, now, &from, e) < 0) ||
-        (o->to && when_parse(o->to, now, &to, e) < 0))
-        return -1;
-    if (from > to)
-        return err_set(e, ERR_INVALID, "--from is after --to");
-    char path[128];
-    snprintf(path, sizeof path, "/v1/usage?from_ms=%lld&to_ms=%lld", (long long)from,
-             (long long)to);
-    if (cli_call(c, &(struct call){ .path = path }, &a, e) < 0)
-        return -1;
-    if (form == OUT_JSON || form == OUT_YAML)
-        return cli_print_raw(buf_str(&a.body), form, e);
-    AUTO(json_free_p) struct json_doc *doc = json_read(buf_str(&a.body), e);
-    return doc ? print_usage(o, json_root(doc), e) : -1;
-}
-
-const struct command command_usage = {
-    .name = "usage",
-    .args = "",
-    .help = "GPU and CPU hours of groups and users",
-    .group = GROUP_CLUSTER,
-    COMMAND_OPTS(usage_opts, struct usage_opts),
-    .run = run_usage,
 };

@@ -17,6 +17,8 @@ static void add_quoted(struct buf *b, const char *text)
 
 #define POOL_VERBS "list show set open close regular rm"
 #define RESERVATION_VERBS "list show rm"
+#define TENANT_VERBS "list show members set rm add remove"
+#define USER_VERBS "list show set disable enable rm own disown"
 
 /* ---- bash ---- */
 
@@ -34,6 +36,12 @@ static const char *bash_words(enum word_kind k)
     case WORD_RESERVATION:
         return "COMPREPLY=($(compgen -W \"" RESERVATION_VERBS
                " $(nightshift reservations -o name 2>/dev/null)\" -- \"$cur\"))";
+    case WORD_TENANT:
+        return "COMPREPLY=($(compgen -W \"" TENANT_VERBS
+               " $(nightshift tenants -o name 2>/dev/null)\" -- \"$cur\"))";
+    case WORD_USER:
+        return "COMPREPLY=($(compgen -W \"" USER_VERBS
+               " $(nightshift users -o name 2>/dev/null)\" -- \"$cur\"))";
     case WORD_FILE: return "COMPREPLY=($(compgen -f -- \"$cur\"))";
     case WORD_PROGRAM: return "COMPREPLY=($(compgen -c -f -- \"$cur\"))";
     case WORD_COMMAND: return "COMPREPLY=($(compgen -W \"$commands\" -- \"$cur\"))";
@@ -107,6 +115,8 @@ static const char *zsh_words(enum word_kind k)
     case WORD_NODE: return "*:node:_nightshift_nodes";
     case WORD_POOL: return "*:pool:_nightshift_pools";
     case WORD_RESERVATION: return "*:reservation:_nightshift_reservations";
+    case WORD_TENANT: return "*:tenant:_nightshift_tenants";
+    case WORD_USER: return "*:user:_nightshift_users";
     case WORD_FILE: return "*:file:_files";
     case WORD_PROGRAM: return "*::program:_normal";
     case WORD_COMMAND: return "*:command:_nightshift_commands";
@@ -156,6 +166,10 @@ static void print_zsh(struct buf *b)
            " ${(f)\"$(nightshift pools -o name 2>/dev/null)\"} }\n"
            "_nightshift_reservations() { compadd -- " RESERVATION_VERBS
            " ${(f)\"$(nightshift reservations -o name 2>/dev/null)\"} }\n"
+           "_nightshift_tenants() { compadd -- " TENANT_VERBS
+           " ${(f)\"$(nightshift tenants -o name 2>/dev/null)\"} }\n"
+           "_nightshift_users() { compadd -- " USER_VERBS
+           " ${(f)\"$(nightshift users -o name 2>/dev/null)\"} }\n"
            "_nightshift_nodes() { compadd -- ${(f)\"$(nightshift nodes -o name 2>/dev/null)\"} }\n"
            "_nightshift_commands() {\n    local -a commands\n    commands=(\n");
     for (size_t i = 0; (c = command_at(i)); i++) {
@@ -209,6 +223,8 @@ static const char *fish_words(enum word_kind k)
     case WORD_POOL: return "-f -a '" POOL_VERBS " (nightshift pools -o name 2>/dev/null)'";
     case WORD_RESERVATION:
         return "-f -a '" RESERVATION_VERBS " (nightshift reservations -o name 2>/dev/null)'";
+    case WORD_TENANT: return "-f -a '" TENANT_VERBS " (nightshift tenants -o name 2>/dev/null)'";
+    case WORD_USER: return "-f -a '" USER_VERBS " (nightshift users -o name 2>/dev/null)'";
     case WORD_PROGRAM: return "-a '(__fish_complete_subcommand --fcs-skip=2)'";
     case WORD_NONE: return "-f";
     case WORD_FILE:

@@ -130,8 +130,10 @@ int flags_put(const struct flags *f, struct json_out *w, struct err *e)
     put_freeze(w, f->freeze);
     if (f->hold)
         json_put_bool(w, "held", true);
-    if (f->tty)
+    if (f->tty) {
+        json_put_str(w, "kind", STR("shell"));
         json_put_bool(w, "tty", true);
+    }
     if (f->stdin_open && !f->tty)
         json_put_bool(w, "stdin", true);
     flags_put_list(w, "volumes", &f->volumes);

@@ -78,7 +78,7 @@ static void each_flag_has_its_field(void)
     gives((struct flags){ .freeze = "signal:USR1" },
           "{\"freeze\":{\"mode\":\"signal\",\"signal\":\"USR1\"}}");
     gives((struct flags){ .freeze = "pause", .hold = true, .tty = true, .stdin_open = true },
-          "{\"freeze\":{\"mode\":\"pause\"},\"held\":true,\"tty\":true}");
+          "{\"freeze\":{\"mode\":\"pause\"},\"held\":true,\"kind\":\"shell\",\"tty\":true}");
     gives((struct flags){ .stdin_open = true }, "{\"stdin\":true}");
     gives((struct flags){ .volumes = { { "/data:/data:ro", "/x:/y" }, 2 } },
           "{\"volumes\":[\"/data:/data:ro\",\"/x:/y\"]}");

@@ -33,6 +33,14 @@ struct job_ref {
     uint64_t job;
 };
 
+/* Why a pass took a job back. */
+enum taken_for {
+    TAKEN_TURN,    /* it is another's turn */
+    TAKEN_MACHINE, /* its machine's window ends, or a reservation begins */
+    TAKEN_EXPIRED, /* its tenant's time has ended */
+    TAKEN_BUDGET   /* its tenant's budget is spent */
+};
+
 struct entry {
     uint64_t id;
     char *name;
@@ -52,8 +60,8 @@ struct entry {
     struct task *task;    /* of the run that holds resources, one a replica; else NULL */
     uint32_t bad;         /* the first task that ended badly, or NONE */
     bool failed_start;
-    bool taken;           /* it is being frozen because its room is for another */
-    bool given_back;      /* so because its machine's window ends */
+    bool taken; /* it is being frozen by a pass */
+    enum taken_for taken_for;
     uint32_t start_tries; /* starts of this run that failed */
     struct job_ref grace_of, again_of;
     struct loop_watch *again; /* until the next start */

@@ -52,8 +52,10 @@ struct control *control_new(const struct control_config *config, struct err *e)
                                      .homes = c->homes };
     turn_init(c);
     keep_init(c);
+    audit_init(c);
     if (accounts_load(&c->accounts, config->store, e) < 0 || recover(c, e) < 0 ||
-        set_policy(c, e) < 0 || tenants_load(c, e) < 0 || pools_load(c, e) < 0)
+        fairness_load(c, e) < 0 || set_policy(c, e) < 0 || tenants_load(c, e) < 0 ||
+        pools_load(c, e) < 0)
         return NULL;
     c->config.tenant = NULL; /* borrowed for this call */
     c->config.pool = NULL;
@@ -69,6 +71,7 @@ struct control *control_free(struct control *c)
     loop_unwatch(c->clock_turn);
     loop_unwatch(c->begin_turn);
     keep_free(c);
+    audit_free(c);
     pools_free(c);
     tenants_free(c);
     turn_free(c->open);
@@ -119,6 +122,7 @@ bool control_ready(const struct control *c, struct err *why_not)
 void control_stop(struct control *c)
 {
     c->stopping = true;
+    fairness_write(c, true);
     turn_flush(c);
 }
 

@@ -15,7 +15,9 @@
 #include "core/core.h"
 #include "engine/engine.h"
 #include "spec/tenant.h"
+#include "store/audit.h"
 #include "store/store.h"
+#include "store/usage.h"
 #include "sys/clock.h"
 #include "sys/log.h"
 
@@ -25,6 +27,7 @@ struct control;
 struct control_keep {
     int64_t logs_ms, jobs_ms; /* after a job's end */
     uint64_t logs_bytes;      /* of all logs together */
+    int64_t audit_ms;         /* after a row was written */
 };
 
 /* A tenant of the settings file. */
@@ -36,6 +39,7 @@ struct control_tenant_def {
 /* A pool of the settings file, checked: see pool.h. */
 struct control_pool_def {
     struct str name, window; /* window: with its rule; empty: always open */
+    enum stage stage;
     const char *const *node;
     size_t nodes;
 };
@@ -51,10 +55,11 @@ struct control_config {
     struct tz zone; /* whose days and months budgets are filled by */
     const struct control_pool_def *pool;
     size_t pools;
-    const char *homes; /* folder of the homes of accounts of ours */
-    uint32_t uid_base; /* accounts of ours get uids from here on */
-    uint32_t uid_min;  /* below it a machine's account is not used for jobs */
-    bool single_user;  /* every job runs as ourselves */
+    const char *homes;    /* folder of the homes of accounts of ours */
+    uint32_t uid_base;    /* accounts of ours get uids from here on */
+    uint32_t uid_min;     /* below it a machine's account is not used for jobs */
+    bool single_user;     /* every job runs as ourselves */
+    uint32_t scratch_mib; /* disk space of a replica that does not say */
     struct control_keep keep;
 };
 
@@ -136,48 +141,30 @@ int control_tenant_put(struct control *c, const struct control_tenant_change *ch
                        struct control_done done, struct err *e) MUST_USE;
 int control_tenant_delete(struct control *c, struct str name, struct str by,
                           struct control_done done, struct err *e) MUST_USE;
-
-/* ---- pools: machines that are lent at the same times ---- */
-
-/* Makes it, or changes what is said.  Those of the settings file are refused. */
-struct control_pool_change {
-    struct str name, by;
-    const struct str *window, *nodes; /* NULL: as it is; an empty window: always open */
+/* Would all of these be taken, one after the other, puts first?  Changes nothing; when it says yes, doing so at
+ * once cannot be refused.  An error is about *out_name. */
+struct control_tenants_change {
+    const struct control_tenant_change *put;
+    size_t puts;
+    const struct str *gone;
+    size_t gones;
 };
-int control_pool_put(struct control *c, const struct control_pool_change *ch,
-                     struct control_done done, struct err *e) MUST_USE;
-int control_pool_delete(struct control *c, struct str name, struct str by, struct control_done done,
-                        struct err *e) MUST_USE;
+int control_tenants_check(struct control *c, const struct control_tenants_change *ch,
+                          struct str *out_name, struct err *e) MUST_USE;
 
-/* Open or closed for a while, whatever its window says; regular: all such are dropped. */
-struct control_pool_except {
-    struct str name, by;
-    bool regular;
-    struct pool_except except;
+/* ---- the audit ---- */
+
+/* Right after what it tells of was applied: both are in one transaction.  Number and time are not looked
+ * at. */
+void control_audit(struct control *c, const struct audit_row *r);
+
+/* What the last verification of the whole found: after a start, and once a day. */
+struct control_audit_state {
+    int64_t checked_ms; /* 0: not yet */
+    uint64_t rows, fault_at;
+    enum audit_fault fault;
 };
-int control_pool_except(struct control *c, const struct control_pool_except *x,
-                        struct control_done done, struct err *e) MUST_USE;
-
-/* ---- reservations: machines that are one tenant's for a time ---- */
-
-#define RESERVE_AHEAD_DAYS 366 /* it begins in so many at most */
-#define RESERVE_LASTS_DAYS 31
-
-/* Makes it, or changes what is said: what is NULL, 0 or empty stays as it is.  A new one begins now unless said
- * otherwise.  Machines are named, or chosen now for so many GPUs: see choose.h. */
-struct control_reserve {
-    struct str name, by;
-    const struct str *tenant;
-    const int64_t *from_ms, *until_ms;
-    int64_t for_ms;          /* instead of until_ms */
-    const struct str *nodes; /* a hostlist */
-    uint64_t gpus;           /* instead of nodes */
-    struct str gpu_type;     /* models, separated by |; empty: any */
-};
-int control_reserve(struct control *c, const struct control_reserve *r, struct control_done done,
-                    struct err *e) MUST_USE;
-int control_reservation_delete(struct control *c, struct str name, struct str by,
-                               struct control_done done, struct err *e) MUST_USE;
+struct control_audit_state control_audit_state(const struct control *c);
 
 /* ---- looking ---- */
 
@@ -192,26 +179,15 @@ struct control_tenant {
 bool control_tenant_at(const struct control *c, size_t i, struct control_tenant *out);
 bool control_tenant_find(const struct control *c, struct str name, struct control_tenant *out);
 
-/* As core_reservation: those that have ended have no name. */
-bool control_reservation_at(const struct control *c, uint32_t i, struct reservation_view *out);
-bool control_reservation_find(const struct control *c, struct str name, uint32_t *out_i,
-                              struct reservation_view *out);
-
-/* Valid until the next change. */
-struct control_pool {
-    const char *name;
-    bool of_settings;
-    bool always;                                      /* it has no window */
-    const struct calendar *window, *exceptions, *now; /* exceptions: in UTC; now: both */
-    const char *const *node;                          /* also machines that are not here yet */
-    size_t nodes;
-};
-bool control_pool_at(const struct control *c, size_t i, struct control_pool *out);
-bool control_pool_find(const struct control *c, struct str name, struct control_pool *out);
-
 struct core *control_core(struct control *c); /* to look at; only control changes it */
 const struct engine *control_engine(const struct control *c);
 int64_t control_now_ms(const struct control *c);
+/* Whose the GPUs were on these days, without `to`, as of now_ms; in no order of days. */
+struct control_days {
+    int64_t from, to, now_ms;
+};
+int control_ledger(const struct control *c, const struct store_scope *who, struct control_days days,
+                   store_ledger_fn *fn, void *ctx, struct err *e) MUST_USE;
 const struct policy *control_policy(const struct control *c);
 
 /* What of a machine the core does not keep. */

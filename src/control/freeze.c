@@ -70,22 +70,42 @@ void job_freeze_begin(struct control *c, struct entry *en)
     turn_act(c, a);
 }
 
-static const char *const taken_texts[2][2] = {
-    /* another's turn; its machine is given back */
-    { "taken back: it is another job's turn; it goes on by itself",
-      "taken back: its machine is given back; it goes on by itself" },
-    { "taken back: it is another job's turn; it starts again by itself",
-      "taken back: its machine is given back; it starts again by itself" },
+/* Why it was taken back, and how it comes back: a job that starts anew is taken for its room only. */
+static const char *const taken_texts[][2] = {
+    [TAKEN_TURN] = { "taken back: it is another job's turn; it goes on by itself",
+                     "taken back: it is another job's turn; it starts again by itself" },
+    [TAKEN_MACHINE] = { "taken back: its machine is given back; it goes on by itself",
+                        "taken back: its machine is given back; it starts again by itself" },
+    [TAKEN_EXPIRED] = { "frozen: its tenant's time has ended; what it has saved is kept",
+                        "frozen: its tenant's time has ended; it starts again from the start" },
+    [TAKEN_BUDGET] = { "frozen: its tenant's GPU-hours are used up; it goes on by itself in the "
+                       "next period",
+                       "frozen: its tenant's GPU-hours are used up; it starts again by itself in "
+                       "the next period" },
 };
 
 static struct str taken_text(const struct entry *en)
 {
-    return str_of(taken_texts[en->freeze == FREEZE_REQUEUE][en->given_back]);
+    return str_of(taken_texts[en->taken_for][en->freeze == FREEZE_REQUEUE]);
 }
 
-bool freeze_gives_back(struct str message)
+enum taken_for freeze_taken_for(struct str message)
 {
-    return str_is(message, taken_texts[0][1]) || str_is(message, taken_texts[1][1]);
+    for (size_t i = 0; i < ARRAY_LEN(taken_texts); i++)
+        if (str_is(message, taken_texts[i][0]) || str_is(message, taken_texts[i][1]))
+            return (enum taken_for)i;
+    return TAKEN_TURN;
+}
+
+static enum taken_for taken_for(const struct action *a)
+{
+    switch (a->why) {
+    case TAKE_EXPIRED: return TAKEN_EXPIRED;
+    case TAKE_BUDGET: return TAKEN_BUDGET;
+    case TAKE_ROOM:
+    case TAKE_COUNT: break;
+    }
+    return a->by.v ? TAKEN_TURN : TAKEN_MACHINE;
 }
 
 /* ---- a machine that is given back ---- */
@@ -111,7 +131,7 @@ static int64_t closes_ms(const struct control *c, const struct entry *en)
 /* The core leaves time for what its grace costs on average; nobody stays longer than the machine. */
 int64_t job_grace_ms(const struct control *c, const struct entry *en)
 {
-    int64_t close_ms = en->given_back ? closes_ms(c, en) : INT64_MAX;
+    int64_t close_ms = en->taken && en->taken_for == TAKEN_MACHINE ? closes_ms(c, en) : INT64_MAX;
     if (close_ms == INT64_MAX)
         return en->grace_ms;
     int64_t left_ms = close_ms - control_now_ms(c) - KILL_SPARE_MS;
@@ -119,8 +139,9 @@ int64_t job_grace_ms(const struct control *c, const struct entry *en)
     return MIN(en->grace_ms, left_ms);
 }
 
-void job_taken(struct control *c, uint64_t job, bool given_back)
+void job_taken(struct control *c, const struct action *a)
 {
+    uint64_t job = a->job.v;
     struct entry *en = book_find(&c->book, job);
     struct err e;
     if (!en)
@@ -136,7 +157,7 @@ void job_taken(struct control *c, uint64_t job, bool given_back)
         return;
     }
     en->taken = true;
-    en->given_back = given_back;
+    en->taken_for = taken_for(a);
     book_set_text(&en->now.message, taken_text(en));
     turn_save(c, en);
     job_freeze_begin(c, en);

@@ -352,6 +352,69 @@ static void what_a_freeze_costs_is_noted_at_the_submit(void)
     }
 }
 
+/* One that saves itself and one that cannot, of a tenant whose time is `ends`, or whose budget it is. */
+static void close_tenant(struct controlling *t, bool budget)
+{
+    struct err e;
+    controlling_begin(t, NULL);
+    uint64_t saves = controlling_submit(t, SAVES), stays = controlling_submit(t, JOB("", ""));
+    controlling_settle(t);
+    struct event ev = { .t_ms = t->now_ms, .kind = EVENT_TENANT };
+    ev.tenant = (struct event_tenant){ .name = STR("vision"),
+                                       .weight_milli = 1000,
+                                       .limit = AMOUNTS_NO_LIMIT,
+                                       .user_limit = AMOUNTS_NO_LIMIT,
+                                       .budget_from_ms = t->now_ms,
+                                       .budget_until_ms = t->now_ms + 7200000 };
+    *(budget ? &ev.tenant.budget_gpu_milli_ms : &ev.tenant.until_ms) =
+        budget ? INT64_C(2000) * 3600000 : t->now_ms + 3600000;
+    CHECK(core_apply(control_core(t->c), &ev, &e) == 0);
+    controlling_wait(t, 3600000 - 1000);
+    CHECK_STR(controlling_state(t, saves), "running");
+    controlling_wait(t, 1000);
+    wait_state(t, saves, JOB_FROZEN);
+    CHECK_STR(controlling_state(t, stays), "running");
+}
+
+static void who_is_frozen_for_its_tenant_is_told_why(void)
+{
+    struct controlling t;
+    close_tenant(&t, false);
+    CHECK_STR(message(&t, 1), "frozen: its tenant's time has ended; what it has saved is kept");
+    controlling_end(&t);
+    close_tenant(&t, true);
+    CHECK_STR(message(&t, 1), "frozen: its tenant's GPU-hours are used up; it goes on by itself in "
+                              "the next period");
+    controlling_wait(&t, 3600000);
+    CHECK_STR(controlling_state(&t, 1), "running"); /* nobody says another budget */
+    CHECK_STR(message(&t, 1), "");
+    controlling_end(&t);
+}
+
+/* What it counts against limits of notebooks and scratch space. */
+static void the_kind_of_a_job_and_its_scratch_space_reach_the_core(void)
+{
+    static const struct {
+        const char *spec;
+        uint32_t notebook, disk_mib;
+    } rows[] = {
+        { JOB("", ""), 0, 0 }, /* this site has no default */
+        { JOB(",\"kind\":\"notebook\"", ""), 1, 0 },
+        { JOB(",\"kind\":\"shell\"", ""), 0, 0 },
+        { "{\"command\":[\"sleep\",\"36000\"],\"resources\":{\"scratch\":\"3Gi\"}}", 0, 3072 },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct controlling t;
+        struct job_view v;
+        controlling_begin(&t, NULL);
+        uint64_t id = controlling_submit(&t, rows[i].spec);
+        CHECK_AT(i, core_job(control_core(t.c), (job_id){ id }, &v));
+        CHECK_AT(i,
+                 v.request.notebook == rows[i].notebook && v.request.disk_mib == rows[i].disk_mib);
+        controlling_end(&t);
+    }
+}
+
 static const struct test tests[] = {
     { "what a freeze costs is noted at the submit", what_a_freeze_costs_is_noted_at_the_submit },
     { "a job is taken back for another user, says so, and goes on by itself",
@@ -375,5 +438,8 @@ static const struct test tests[] = {
       a_job_that_is_taken_outlives_a_crash_at_every_step },
     { "a journal that begins anew knows what is taken, and for whom",
       a_journal_that_begins_anew_knows_what_is_taken_and_for_whom },
+    { "who is frozen for its tenant is told why", who_is_frozen_for_its_tenant_is_told_why },
+    { "the kind of a job and its scratch space reach the core",
+      the_kind_of_a_job_and_its_scratch_space_reach_the_core },
 };
 TEST_MAIN(tests)

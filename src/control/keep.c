@@ -1,6 +1,6 @@
 /* How long what is over is kept.  A piece at a time, each of a few milliseconds and written in a batch of
  * its own: logs are measured, the oldest are removed once they are old enough or too large together, and
- * so are the rows of jobs.  What else grows is cut as well.
+ * so are the rows of jobs.  What else grows is cut as well, the audit too (audit.c).
  *
  * A log is noted as removed when its folders are gone, and not when that was asked for: whoever dies in
  * between, or loses the request, asks again.  Only jobs that have ended have a log in the store. */
@@ -217,6 +217,14 @@ static void trim(struct piece *p)
     p->more |= left;
 }
 
+static void cut_audit(struct piece *p)
+{
+    struct err e = { 0 };
+    p->more |= audit_cut(p->c, p->batch, &e);
+    if (e.code)
+        complain(p, "audit", &e);
+}
+
 /* ---- pieces ---- */
 
 /* What is kept for seconds is not left for a minute longer. */
@@ -280,6 +288,8 @@ void keep_piece(void *control)
         remove_jobs(&p);
     if (!p.more)
         trim(&p);
+    if (!p.more)
+        cut_audit(&p);
     arena_free(&p.arena);
     keep_later(c, &p);
     if (store_batch_empty(p.batch)) {

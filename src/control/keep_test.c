@@ -206,7 +206,7 @@ static void old_jobs_are_forgotten_with_their_logs_and_their_usage_stays(void)
     struct err e;
     begin(&t, (struct control_keep){ .jobs_ms = 365 * DAY_MS });
     uint64_t old = ended(&t, 10), newer;
-    struct store_span all = { 0, t.now_ms + 999 * DAY_MS, t.now_ms + 999 * DAY_MS };
+    struct store_span all = { 0, t.now_ms + 999 * DAY_MS, t.now_ms + 999 * DAY_MS, 0 };
     CHECK(store_usage(t.s.store, &storing_all, &all, &t.s.arena, &u, &e) == 0 && u.n == 1);
     uint64_t gpu_ms = u.v[0].gpu_ms;
     controlling_wait(&t, 364 * DAY_MS);

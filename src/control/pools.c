@@ -158,6 +158,7 @@ static void store_lent(struct control *c, const struct lent *p)
                               .calendar = buf_str(&window),
                               .nodes = buf_str(&nodes),
                               .exceptions = buf_str(&exceptions),
+                              .stage = str_of(stage_name(p->stage)),
                               .of_settings = p->of_settings };
     if (p->of_settings && !p->exceptions.exceptions)
         store_delete_pool(turn_open(c)->batch, row.name);
@@ -171,6 +172,7 @@ static int add_of_settings(struct control *c, const struct control_pool_def *d, 
 {
     AUTO(lent_free_p) struct lent *p = lent_new(d->name);
     p->of_settings = true;
+    p->stage = d->stage;
     p->always = d->window.n == 0;
     if (d->window.n && calendar_parse(d->window, NULL, NULL, &p->window, e) < 0)
         return err_wrap(e, "pool '%s'", p->name);
@@ -203,6 +205,7 @@ static int add_stored(struct control *c, const struct store_pool *row, struct ar
     if (known)
         return 0;
     p->always = row->calendar.n == 0;
+    stage_parse(row->stage, &p->stage);
     if ((row->calendar.n && calendar_parse(row->calendar, NULL, NULL, &p->window, e) < 0) ||
         pool_read_nodes(row->nodes, a, &node, &nodes, e) < 0)
         return -1;
@@ -234,6 +237,7 @@ int pools_load(struct control *c, struct err *e)
         if (say(c, c->pools.at[i], e) < 0)
             return err_wrap(e, "pool '%s'", c->pools.at[i]->name);
     pools_move(c);
+    tenants_learn_pools(c);
     return 0;
 }
 
@@ -295,6 +299,8 @@ int control_pool_put(struct control *c, const struct control_pool_change *ch,
             return err_wrap(e, "window");
         p->always = ch->window->n == 0;
     }
+    if (ch->stage)
+        p->stage = *ch->stage;
     if (ch->nodes) {
         if (pool_read_nodes(*ch->nodes, &a, &node, &nodes, e) < 0)
             return err_wrap(e, "nodes");
@@ -305,6 +311,7 @@ int control_pool_put(struct control *c, const struct control_pool_change *ch,
     p = NULL; /* it is in its place */
     index_nodes(&c->pools);
     pools_move(c);
+    tenants_learn_pools(c);
     turn_changed(c, &(struct change){ "pool", ch->name, "set", ch->by }, done);
     return 0;
 }
@@ -327,6 +334,7 @@ int control_pool_delete(struct control *c, struct str name, struct str by, struc
     c->pools.n--;
     index_nodes(&c->pools);
     pools_move(c);
+    tenants_learn_pools(c);
     turn_changed(c, &(struct change){ "pool", name, "remove", by }, done);
     return 0;
 }
@@ -359,6 +367,7 @@ bool control_pool_at(const struct control *c, size_t i, struct control_pool *out
     const struct lent *p = c->pools.at[i];
     *out = (struct control_pool){ .name = p->name,
                                   .of_settings = p->of_settings,
+                                  .stage = p->stage,
                                   .always = p->always,
                                   .window = &p->window,
                                   .exceptions = &p->exceptions,

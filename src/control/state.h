@@ -5,7 +5,8 @@
 #include "base/map.h"
 #include "control/account.h"
 #include "control/book.h"
-#include "control/control.h"
+#include "control/lending.h"
+#include "control/tenants.h"
 #include "store/kept.h"
 #include "store/pools.h"
 
@@ -83,6 +84,21 @@ struct keeping {
     uint64_t logs_removed;
 };
 
+/* How far verifying the audit has come; see audit.c. */
+struct auditing {
+    struct loop_watch *timer;
+    struct store_audit_check check;
+    bool checking;
+    int64_t day; /* of the last that was done; -1: none */
+    struct control_audit_state state;
+};
+
+/* What of the core's ledger is in the store. */
+struct fairness {
+    int64_t day; /* the latest that was written; INT64_MIN: none was */
+    int64_t written_ms;
+};
+
 struct watcher {
     loop_fn *fn;
     void *ctx;
@@ -91,6 +107,7 @@ struct watcher {
 struct lent {
     char *name;
     bool of_settings;
+    enum stage stage;                        /* whose it is while it is rolled out */
     bool always;                             /* it has no window */
     struct calendar window, exceptions, now; /* exceptions: alone, in UTC; now: both */
     char **node;
@@ -102,11 +119,6 @@ struct pools {
     size_t n, cap;
     struct names node_names;
     uint32_t *pool_of; /* by number in node_names */
-};
-
-struct tenants {
-    struct tenant **at; /* tenants.c */
-    size_t n, cap;
 };
 
 struct control {
@@ -131,8 +143,10 @@ struct control {
     struct entry **ended; /* since the last turn closed */
     size_t ends, end_cap;
     struct keeping keeping;
+    struct auditing auditing;
     struct pools pools;
     struct tenants tenants;
+    struct fairness fairness;
     struct arena arena; /* of one pass */
     char *homes;
 };
@@ -165,7 +179,8 @@ void tasks_act(struct control *c, const struct act *a);
 void tasks_event(struct control *c, const struct engine_event *ev);
 /* Moves a job and writes it down; a move that the table refuses is logged and not made. */
 bool job_move(struct control *c, struct entry *en, enum job_event what);
-void job_placed(struct control *c, const struct action *a);
+void job_placed(struct control *c, const struct action *a,
+                int64_t now_ms); /* when it was decided */
 void job_stop(struct control *c, struct entry *en, enum task_end why);
 void job_settle(struct control *c, struct entry *en);      /* moves on when its tasks have */
 void job_release_run(struct control *c, struct entry *en); /* it holds nothing any more */
@@ -178,9 +193,9 @@ bool freeze_possible(const struct control *c, enum freeze_mode mode);
 void freeze_terms(const struct control *c, const struct spec *s, struct event_submit *out);
 void job_freeze_begin(struct control *c, struct entry *en); /* by the way its spec allows */
 /* A pass took it, for another or because its machine is given back: the core has it so already. */
-void job_taken(struct control *c, uint64_t job, bool given_back);
-bool freeze_gives_back(
-    struct str message); /* of a job that was taken back: for its machine's owner? */
+void job_taken(struct control *c, const struct action *a);
+/* Why it was taken, as its message says; TAKEN_TURN when that says nothing of it. */
+enum taken_for freeze_taken_for(struct str message);
 int64_t job_grace_ms(const struct control *c,
                      const struct entry *en); /* for saving itself, or ending */
 void job_tell_taken(struct entry *en, enum job_event what, const struct task *t);
@@ -190,13 +205,6 @@ void job_start_again(struct control *c, struct entry *en); /* those that nobody 
 /* After a failure of the machine's own, e.g. a full disk: true when it will be tried again. */
 bool job_start_later(struct control *c, struct entry *en, const struct engine_event *failed);
 
-/* tenants.c */
-int tenants_load(struct control *c, struct err *e) MUST_USE;
-void tenants_free(struct control *c);
-int no_tenant(struct str name, struct err *e);
-int tenant_check_spec(const struct control *c, struct str name, const struct spec *s, struct err *e)
-    MUST_USE;
-
 /* pools.c */
 int pools_load(struct control *c, struct err *e) MUST_USE;
 void pools_free(struct control *c);
@@ -205,11 +213,23 @@ void pools_move(struct control *c); /* machines into the pools that they are in 
 /* segment.c */
 void segment_review(struct control *c);
 
+/* audit.c */
+void audit_init(struct control *c);
+void audit_free(struct control *c);
+void audit_piece(void *control); /* of verifying; comes back by itself */
+/* The oldest rows go with this batch; false: there are none, or e says why not. */
+bool audit_cut(struct control *c, struct store_batch *b, struct err *e);
+
 /* keep.c */
 void keep_init(struct control *c);
 void keep_free(struct control *c);
 void keep_wake(struct control *c); /* a job has ended */
 void keep_piece(void *control);    /* a little of what there is to do; comes back by itself */
+
+/* fairness.c */
+int fairness_load(struct control *c, struct err *e) MUST_USE;
+void fairness_write(struct control *c, bool now); /* into the open turn, at most once a minute */
+void fairness_minute(struct control *c);          /* a day that is over is written down */
 
 /* recover.c */
 int recover(struct control *c, struct err *e)

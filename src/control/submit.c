@@ -31,6 +31,13 @@ static void fill_request(struct control *c, struct request *r)
     r->mem_mib = MAX(r->mem_mib, 1u);
 }
 
+/* What is counted against limits, and no machine is asked for. */
+static void fill_counted(const struct control *c, struct spec *s)
+{
+    s->request.notebook = s->kind == SPEC_NOTEBOOK;
+    s->request.disk_mib = s->scratch_mib ? s->scratch_mib : c->config.scratch_mib;
+}
+
 static bool is_name_byte(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -82,6 +89,7 @@ static int check_one(struct control *c, const struct control_submit *s, struct c
 {
     struct spec *spec = &of->spec;
     fill_request(c, &spec->request);
+    fill_counted(c, spec);
     if (spec->name.n == 0)
         spec->name = default_name(spec);
     if (tenant_check_spec(c, s->tenant, spec, e) < 0 || engine_check(&c->engine, spec, e) < 0 ||

@@ -38,7 +38,7 @@ int job_spec(struct control *c, const struct entry *en, struct arena *a, struct 
 
 void job_release_run(struct control *c, struct entry *en)
 {
-    store_end_run(turn_open(c)->batch, en->id, en->now.run, control_now_ms(c));
+    store_end_run(turn_open(c)->batch, en->id, en->now.run, en->now.state_ms);
     free(en->task);
     en->task = NULL;
     en->grace = loop_unwatch(en->grace);
@@ -70,7 +70,7 @@ bool job_move(struct control *c, struct entry *en, enum job_event what)
     }
     en->now.state = to;
     en->now.state_ms = ev.t_ms;
-    en->taken = en->given_back = false; /* no move leads into being taken: see job_taken */
+    en->taken = false; /* no move leads into being taken: see job_taken */
     if (job_state_holds(from) && !job_state_holds(to))
         job_release_run(c, en);
     if (to == JOB_QUEUED || to == JOB_FROZEN)
@@ -136,7 +136,7 @@ static void put_run(struct control *c, struct entry *en, const struct action *a)
     store_put_run(turn_open(c)->batch, &r);
 }
 
-void job_placed(struct control *c, const struct action *a)
+void job_placed(struct control *c, const struct action *a, int64_t now_ms)
 {
     AUTO(buf_free) struct buf where = BUF(1 << 20);
     struct entry *en = book_find(&c->book, a->job.v);
@@ -146,7 +146,7 @@ void job_placed(struct control *c, const struct action *a)
     book_set_text(&en->now.where, buf_str(&where));
     book_set_text(&en->now.message, STR(""));
     en->now.state = a->kind == ACT_THAW ? JOB_THAWING : JOB_STARTING;
-    en->now.state_ms = control_now_ms(c);
+    en->now.state_ms = now_ms;
     en->now.started_ms = 0;
     en->now.run++;
     en->task = xcalloc(a->n, sizeof *en->task);

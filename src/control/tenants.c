@@ -14,6 +14,10 @@ struct tenant {
     struct tenant_spec spec;
     struct arena arena; /* of the spec's strings */
     int64_t budget_from_ms, budget_until_ms;
+    char *pools;    /* as the core was told: those that it may use */
+    share_id share; /* in the core, once it was found there */
+    bool found;
+    uint32_t warned; /* per cent of its budget that it was warned of in this period */
 };
 
 static void tenant_free(struct tenant *t)
@@ -21,6 +25,7 @@ static void tenant_free(struct tenant *t)
     if (!t)
         return;
     arena_free(&t->arena);
+    free(t->pools);
     free(t->name);
     free(t);
 }
@@ -74,7 +79,7 @@ static size_t find(const struct tenants *ts, struct str name)
     return i;
 }
 
-/* ---- core and store ---- */
+/* ---- core ---- */
 
 static void set_period(struct control *c, struct tenant *t)
 {
@@ -82,18 +87,149 @@ static void set_period(struct control *c, struct tenant *t)
                   &t->budget_from_ms, &t->budget_until_ms);
 }
 
+/* While every pool is everybody's and nothing was said, it may use all; else those that are listed. */
+static void list_pools(const struct control *c, const struct tenant_spec *spec, struct buf *out)
+{
+    struct control_pool p;
+    bool all = spec->pool == NULL;
+    for (size_t i = 0; control_pool_at(c, i, &p); i++)
+        all = all && p.stage == STAGE_ALL;
+    if (all)
+        return;
+    bool none = spec->pool == NULL; /* machines in no pool */
+    for (size_t i = 0; i < spec->pools; i++)
+        none |= str_is(spec->pool[i], "-");
+    for (size_t i = 0; control_pool_at(c, i, &p); i++) {
+        bool listed = spec->pool == NULL;
+        for (size_t k = 0; k < spec->pools; k++)
+            listed |= str_is(spec->pool[k], p.name);
+        if (listed && p.stage <= spec->stage)
+            buf_printf(out, "%s%s", out->n ? "|" : "", p.name);
+    }
+    if (none)
+        buf_printf(out, "%s-", out->n ? "|" : "");
+    if (out->n == 0) /* a name that no pool can have: it may use none */
+        buf_addz(out, "?");
+}
+
+/* To the core, or to a copy of it that is to be tried. */
+static int say_to(struct control *c, struct core *core, struct tenant *t, struct err *e)
+{
+    AUTO(buf_free) struct buf pools = BUF(1u << 20);
+    struct event ev = { .t_ms = control_now_ms(c), .kind = EVENT_TENANT };
+    struct model_limit models[TENANT_MODELS_MAX];
+    const struct tenant_spec *s = &t->spec;
+    for (uint32_t i = 0; i < s->limit.models; i++)
+        models[i] =
+            (struct model_limit){ s->limit.by_model[i].models, s->limit.by_model[i].gpu_milli };
+    set_period(c, t);
+    list_pools(c, s, &pools);
+    ev.tenant = (struct event_tenant){ .name = str_of(t->name),
+                                       .parent = s->parent,
+                                       .weight_milli = s->weight_milli,
+                                       .guarantee_milli = s->guarantee_milli,
+                                       .limit = s->limit.of,
+                                       .user_limit = s->user_limit.of,
+                                       .model_limit = models,
+                                       .model_limits = s->limit.models,
+                                       .pools = buf_str(&pools),
+                                       .until_ms = s->expires_ms };
+    if (s->budget_hours_milli) {
+        ev.tenant.budget_gpu_milli_ms = (int64_t)s->budget_hours_milli * 3600 * 1000;
+        ev.tenant.budget_from_ms = t->budget_from_ms;
+        ev.tenant.budget_until_ms = MIN(t->budget_until_ms, TIME_MAX_MS);
+    }
+    if ((core == c->core ? turn_apply(c, &ev, e) : core_apply(core, &ev, e)) < 0)
+        return -1;
+    free(t->pools);
+    t->pools = xstrdup(buf_str(&pools).p ? buf_str(&pools).p : "");
+    return 0;
+}
+
 static int say(struct control *c, struct tenant *t, struct err *e)
 {
-    struct event ev = { .t_ms = control_now_ms(c), .kind = EVENT_TENANT };
-    set_period(c, t);
-    ev.tenant = (struct event_tenant){ .name = str_of(t->name),
-                                       .parent = t->spec.parent,
-                                       .weight_milli = t->spec.weight_milli,
-                                       .guarantee_milli = t->spec.guarantee_milli,
-                                       .limit = t->spec.limit.of,
-                                       .user_limit = t->spec.user_limit.of };
-    return turn_apply(c, &ev, e);
+    return say_to(c, c->core, t, e);
 }
+
+static int say_gone(struct control *c, struct core *core, struct str name, struct err *e)
+{
+    struct event ev = { .t_ms = control_now_ms(c), .kind = EVENT_TENANT };
+    ev.tenant = (struct event_tenant){ .name = name, .removed = true };
+    return core == c->core ? turn_apply(c, &ev, e) : core_apply(core, &ev, e);
+}
+
+void tenants_learn_pools(struct control *c)
+{
+    struct err e;
+    for (size_t i = 0; i < c->tenants.n; i++) {
+        struct tenant *t = c->tenants.at[i];
+        AUTO(buf_free) struct buf now = BUF(1u << 20);
+        list_pools(c, &t->spec, &now);
+        if (t->pools && strcmp(t->pools, now.n ? now.p : "") != 0 && say(c, t, &e) < 0)
+            log_event(c->config.log, LOG_ERROR_, "tenant.refused", "tenant=%s why=%s", t->name,
+                      e.msg);
+    }
+}
+
+/* ---- budgets ---- */
+
+static bool find_share(struct control *c, struct tenant *t, struct share_view *out)
+{
+    int64_t now_ms = control_now_ms(c);
+    for (uint32_t i = 1; !t->found && core_share(c->core, (share_id){ i }, now_ms, out); i++)
+        if (!out->is_user && !out->removed && strcmp(out->name, t->name) == 0) {
+            t->share = (share_id){ i };
+            t->found = true;
+        }
+    return t->found && core_share(c->core, t->share, now_ms, out);
+}
+
+/* Once for each of these and each period; after a restart perhaps again. */
+static void warn(struct control *c, struct tenant *t, const struct share_view *v)
+{
+    static const uint32_t steps[] = { 80, 100 };
+    double used = 100.0 * (double)v->spent_gpu_milli_ms / (double)v->budget_gpu_milli_ms;
+    for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
+        if (used < steps[i] || t->warned >= steps[i])
+            continue;
+        t->warned = steps[i];
+        AUTO(buf_free) struct buf body = BUF(4096);
+        struct json_out w = { .b = &body };
+        json_begin(&w, NULL, '{');
+        json_put_str(&w, "tenant", str_of(t->name));
+        json_put_u64(&w, "percent", steps[i]);
+        json_put_f64(&w, "used_gpu_hours", (double)v->spent_gpu_milli_ms / 3.6e9, 3);
+        json_put_f64(&w, "gpu_hours", (double)v->budget_gpu_milli_ms / 3.6e9, 3);
+        json_put_i64(&w, "until_ms", MIN(t->budget_until_ms, TIME_MAX_MS));
+        json_end(&w, '}');
+        store_add_event(turn_open(c)->batch, control_now_ms(c), "budget", str_of(t->name), 0,
+                        buf_str(&body));
+        turn_open(c)->events = true;
+        log_event(c->config.log, LOG_WARN_, "budget", "tenant=%s percent=%u", t->name, steps[i]);
+    }
+}
+
+void tenants_review(struct control *c)
+{
+    int64_t now_ms = control_now_ms(c);
+    struct share_view v;
+    struct err e;
+    for (size_t i = 0; i < c->tenants.n; i++) {
+        struct tenant *t = c->tenants.at[i];
+        if (!t->spec.budget_hours_milli)
+            continue;
+        if (now_ms >= t->budget_until_ms) {
+            t->warned = 0;
+            if (say(c, t, &e) < 0)
+                log_event(c->config.log, LOG_ERROR_, "tenant.refused", "tenant=%s why=%s", t->name,
+                          e.msg);
+        }
+        if (find_share(c, t, &v) && v.budget_gpu_milli_ms > 0)
+            warn(c, t, &v);
+    }
+}
+
+/* ---- store ---- */
 
 static void keep_tenant(struct control *c, const struct tenant *t)
 {
@@ -159,7 +295,23 @@ static int say_all(struct control *c, struct err *e)
     return 0;
 }
 
-/* Those that the core knows from before, and that nobody has any more, take no jobs. */
+/* Those that the core knows from before, and that nobody has any more, take no jobs; a tenant with living jobs
+ * stays until they are over. */
+static void remove_others(struct control *c)
+{
+    struct share_view v;
+    struct err e;
+    for (uint32_t i = core_totals(c->core).shares; i-- > 1;) { /* children come after parents */
+        struct event ev = { .t_ms = control_now_ms(c), .kind = EVENT_TENANT };
+        if (!core_share(c->core, (share_id){ i }, control_now_ms(c), &v) || v.is_user ||
+            v.removed || find(&c->tenants, str_of(v.name)) < c->tenants.n)
+            continue;
+        ev.tenant = (struct event_tenant){ .name = str_of(v.name), .removed = true };
+        if (turn_apply(c, &ev, &e) < 0)
+            log_event(c->config.log, LOG_WARN_, "tenant.left", "tenant=%s why=%s", v.name, e.msg);
+    }
+}
+
 int tenants_load(struct control *c, struct err *e)
 {
     AUTO(arena_free) struct arena a = { 0 };
@@ -176,7 +328,10 @@ int tenants_load(struct control *c, struct err *e)
     for (size_t i = 0; i < n; i++)
         if (add_stored(c, &row[i], e) < 0)
             return err_wrap(e, "tenant '%.*s' of the store", STR_ARG(row[i].name));
-    return say_all(c, e);
+    if (say_all(c, e) < 0)
+        return -1;
+    remove_others(c);
+    return 0;
 }
 
 void tenants_free(struct control *c)
@@ -234,10 +389,9 @@ static int check_pools(const struct control *c, const struct tenant_spec *spec, 
     return 0;
 }
 
-static int check_parent(const struct control *c, struct str name, const struct tenant_spec *spec,
+static int check_parent(const struct tenants *ts, struct str name, const struct tenant_spec *spec,
                         struct err *e)
 {
-    const struct tenants *ts = &c->tenants;
     struct str up = spec->parent;
     if (up.n == 0)
         return 0;
@@ -259,16 +413,26 @@ static int check_parent(const struct control *c, struct str name, const struct t
     return 0;
 }
 
+/* Among these, which are those of `c` or would be. */
+static int check_put(const struct control *c, const struct tenants *ts,
+                     const struct control_tenant_change *ch, struct err *e)
+{
+    size_t at = find(ts, ch->name);
+    if (pool_check_name("tenant", ch->name, e) < 0)
+        return -1;
+    if (at < ts->n && ts->at[at]->of_settings)
+        return of_settings(ts->at[at], e);
+    if (check_parent(ts, ch->name, ch->spec, e) < 0)
+        return -1;
+    return check_pools(c, ch->spec, e);
+}
+
 int control_tenant_put(struct control *c, const struct control_tenant_change *ch,
                        struct control_done done, struct err *e)
 {
     size_t at = find(&c->tenants, ch->name);
     bool known = at < c->tenants.n;
-    if (pool_check_name("tenant", ch->name, e) < 0)
-        return -1;
-    if (known && c->tenants.at[at]->of_settings)
-        return of_settings(c->tenants.at[at], e);
-    if (check_parent(c, ch->name, ch->spec, e) < 0 || check_pools(c, ch->spec, e) < 0)
+    if (check_put(c, &c->tenants, ch, e) < 0)
         return -1;
     AUTO(tenant_free_p) struct tenant *t = tenant_new(ch->name, ch->spec);
     t->created_ms = known ? c->tenants.at[at]->created_ms : control_now_ms(c);
@@ -293,9 +457,7 @@ int control_tenant_delete(struct control *c, struct str name, struct str by,
         return no_tenant(name, e);
     if (c->tenants.at[at]->of_settings)
         return of_settings(c->tenants.at[at], e);
-    struct event ev = { .t_ms = control_now_ms(c), .kind = EVENT_TENANT };
-    ev.tenant = (struct event_tenant){ .name = name };
-    if (turn_apply(c, &ev, e) < 0)
+    if (say_gone(c, c->core, name, e) < 0)
         return -1;
     store_delete_entry(turn_open(c)->batch, DIRECTORY_TENANT, name);
     turn_changed(c, &(struct change){ "tenant", name, "removed", by }, done);
@@ -303,6 +465,92 @@ int control_tenant_delete(struct control *c, struct str name, struct str by,
     memmove(&c->tenants.at[at], &c->tenants.at[at + 1],
             (c->tenants.n - at - 1) * sizeof(struct tenant *));
     c->tenants.n--;
+    return 0;
+}
+
+/* ---- several at once ---- */
+
+struct copying {
+    struct core *core;
+    int rc;
+    struct err *e;
+};
+
+static void copy_event(void *ctx, const struct event *ev)
+{
+    struct copying *to = ctx;
+    if (to->rc == 0)
+        to->rc = core_apply(to->core, ev, to->e);
+}
+
+/* Where changes can be tried: what the core refuses is the core's to know. */
+static struct core *copy_core(const struct control *c, struct err *e)
+{
+    AUTO(core_free_p) struct core *core = core_new();
+    struct copying to = { core, 0, e };
+    core_snapshot(c->core, copy_event, &to);
+    return to.rc == 0 ? TAKE(core) : NULL;
+}
+
+/* As they would be after the puts so far; those that are new to it are its own. */
+struct trial {
+    struct tenants all;
+    struct tenant **own;
+    size_t n, cap;
+};
+
+static void trial_free(struct trial *t)
+{
+    for (size_t i = 0; i < t->n; i++)
+        tenant_free(t->own[i]);
+    free(t->own);
+    free(t->all.at);
+}
+
+static int try_put(struct control *c, struct core *core, struct trial *t,
+                   const struct control_tenant_change *ch, struct err *e)
+{
+    size_t at = find(&t->all, ch->name);
+    if (check_put(c, &t->all, ch, e) < 0)
+        return -1;
+    struct tenant *made = tenant_new(ch->name, ch->spec);
+    vec_grow(t->own, t->n, t->cap);
+    t->own[t->n++] = made;
+    if (at == t->all.n) {
+        vec_grow(t->all.at, t->all.n, t->all.cap);
+        t->all.n++;
+    }
+    t->all.at[at] = made;
+    return say_to(c, core, made, e);
+}
+
+int control_tenants_check(struct control *c, const struct control_tenants_change *ch,
+                          struct str *out_name, struct err *e)
+{
+    AUTO(core_free_p) struct core *core = copy_core(c, e);
+    AUTO(trial_free) struct trial t = { 0 };
+    *out_name = STR("");
+    if (!core)
+        return err_wrap(e, "the state cannot be copied");
+    for (size_t i = 0; i < c->tenants.n; i++) {
+        vec_grow(t.all.at, t.all.n, t.all.cap);
+        t.all.at[t.all.n++] = c->tenants.at[i];
+    }
+    for (size_t i = 0; i < ch->puts; i++) {
+        *out_name = ch->put[i].name;
+        if (try_put(c, core, &t, &ch->put[i], e) < 0)
+            return -1;
+    }
+    for (size_t i = 0; i < ch->gones; i++) {
+        size_t at = find(&c->tenants, ch->gone[i]);
+        *out_name = ch->gone[i];
+        if (at == c->tenants.n)
+            return no_tenant(ch->gone[i], e);
+        if (c->tenants.at[at]->of_settings)
+            return of_settings(c->tenants.at[at], e);
+        if (say_gone(c, core, ch->gone[i], e) < 0)
+            return -1;
+    }
     return 0;
 }
 

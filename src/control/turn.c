@@ -147,12 +147,12 @@ static void count_pass(struct control_stats *s, uint64_t took_ns)
     s->pass_ns_sum += took_ns;
 }
 
-static void act_on(struct control *c, const struct action *a)
+static void act_on(struct control *c, const struct action *a, int64_t now_ms)
 {
     switch (a->kind) {
     case ACT_START:
-    case ACT_THAW: job_placed(c, a); return;
-    case ACT_TAKE: job_taken(c, a->job.v, a->by.v == 0); return;
+    case ACT_THAW: job_placed(c, a, now_ms); return;
+    case ACT_TAKE: job_taken(c, a); return;
     case ACT_PROMISE: return; /* the pass that finds the slots free starts it */
     }
     abort();
@@ -163,6 +163,7 @@ static void decide(struct control *c)
     struct plan plan = { 0 };
     int64_t now_ms = control_now_ms(c), from_ns = clock_mono_ns();
     arena_reset(&c->arena);
+    tenants_review(c);
     core_pass(c->core, now_ms, &c->arena, &plan);
     uint64_t took_ns = (uint64_t)(clock_mono_ns() - from_ns);
     count_pass(&c->stats, took_ns);
@@ -172,7 +173,7 @@ static void decide(struct control *c)
         write_journal(c, &ev);
     }
     for (size_t i = 0; i < plan.n; i++) /* what follows from one is no part of the pass */
-        act_on(c, &plan.action[i]);
+        act_on(c, &plan.action[i], now_ms);
 }
 
 /* ---- persist, act ---- */
@@ -241,6 +242,7 @@ static void close_turn(void *ctx)
     while (c->ends > 0)
         book_remove(&c->book, c->ended[--c->ends]);
     if (c->open) {
+        fairness_write(c, false);
         c->written = TAKE(c->open);
         fail_point("control.decided");
         store_commit(c->config.store, TAKE(c->written->batch), on_durable, c->written);
@@ -264,6 +266,7 @@ void turn_flush(struct control *c)
 static void on_minute(void *ctx)
 {
     struct control *c = ctx;
+    fairness_minute(c);
     if (core_totals(c->core).waiting > 0)
         turn_close_soon(c, true);
 }

@@ -29,10 +29,10 @@ struct adviser {
 static bool starts(const struct adviser *a, const struct request *r)
 {
     struct core *c = a->c;
-    struct amounts amounts = core_amounts(c, r);
-    enum resource which;
-    return shares_over_limit(&c->shares, a->j->leaf, &amounts, &which) == NONE &&
-           place_find(&c->cluster, &c->demand, r, &c->scratch, c->slots);
+    struct request narrowed;
+    struct refusal by;
+    const struct request *may = core_allowed(c, a->j->leaf, r, &narrowed, &by);
+    return may && place_find(&c->cluster, &c->demand, may, &c->scratch, c->slots);
 }
 
 static bool advise(struct adviser *a, enum advice_kind kind, const struct request *r,
@@ -158,15 +158,16 @@ static void try_fewer_replicas(struct adviser *a, const struct request *r)
 static void try_shorter(struct adviser *a, const struct request *r)
 {
     struct core *c = a->c;
-    enum resource which;
-    if (a->j->prev != NONE || core_over_limit(c, a->j, &which) != NONE)
+    struct request narrowed;
+    const struct request *may = core_job_allowed(c, a->j, &narrowed);
+    if (a->j->prev != NONE || !may)
         return;
     for (uint32_t i = 0; i < c->claims && a->n < ADVICE_MAX; i++) {
         const struct claim *cl = &c->claim[i];
         int64_t left_ms = cl->start_ms - c->now_ms;
         if (left_ms < MINUTE || c->queue.job[cl->job].id == a->j->id || !claim_suits(r) ||
             (a->j->limit_ms && a->j->limit_ms <= left_ms) ||
-            !gang_find_on(&c->cluster, r, cl->node, cl->n, &c->scratch, c->slots))
+            !gang_find_on(&c->cluster, may, cl->node, cl->n, &c->scratch, c->slots))
             continue;
         struct advice *out = &a->out[a->n++];
         *out = (struct advice){ .kind = ADVICE_LIMIT, .request = *r, .limit_ms = left_ms };

@@ -51,13 +51,12 @@ bool core_is_overdue(const struct core *c, const struct job *j, int64_t now_ms)
 static bool is_overdue(const struct core *c, uint32_t group, int64_t now_ms)
 {
     const struct group *g = &c->queue.group[group];
-    enum resource which;
+    struct request narrowed;
     if (g->n == 0)
         return false;
     const struct job *j = &c->queue.job[g->first];
-    struct amounts a = core_amounts(c, &c->shapes.at[g->shape].request);
     return now_ms - j->since_ms >= c->policy.claim_after_ms && !j->has_claim &&
-           is_owed(c, g->leaf) && shares_over_limit(&c->shares, g->leaf, &a, &which) == NONE;
+           is_owed(c, g->leaf) && core_job_allowed(c, j, &narrowed);
 }
 
 static bool group_older(const struct core *c, uint32_t a, uint32_t b)
@@ -241,8 +240,9 @@ static bool fits_by_freezing(const struct core *c, const struct request *r)
 
 static bool make_one(struct core *c, uint32_t job)
 {
-    const struct request *r = &c->shapes.at[c->queue.job[job].shape].request;
-    if (fits_by_freezing(c, r))
+    struct request narrowed;
+    const struct request *r = core_job_allowed(c, &c->queue.job[job], &narrowed);
+    if (!r || fits_by_freezing(c, r))
         return false;
     AUTO(free_p) struct offer *o = xcalloc(c->cluster.nodes + 1, sizeof *o);
     uint32_t n = choose(c, r, o);
@@ -266,23 +266,22 @@ static bool make_one(struct core *c, uint32_t job)
     return true;
 }
 
-/* The window of one of its nodes will end too early for it. */
-static bool is_late(const struct core *c, const struct claim *cl)
+/* May its job start on its nodes?  Not if the window of one of them will end too early for it. */
+static bool is_good(const struct core *c, const struct claim *cl)
 {
-    const struct request *r = &c->shapes.at[c->queue.job[cl->job].shape].request;
-    for (uint32_t i = 0; i < cl->n; i++)
+    struct request narrowed;
+    const struct request *r = core_job_allowed(c, &c->queue.job[cl->job], &narrowed);
+    for (uint32_t i = 0; r && i < cl->n; i++)
         if (!kind_takes(&c->cluster.kind[c->cluster.node[cl->node[i]].kind], r))
-            return true;
-    return false;
+            return false;
+    return r;
 }
 
 void claims_review(struct core *c)
 {
-    enum resource which;
     for (uint32_t i = 0; i < c->claims;) {
         uint32_t job = c->claim[i].job;
-        const struct job *j = &c->queue.job[job];
-        if (!j->promised && core_over_limit(c, j, &which) == NONE && !is_late(c, &c->claim[i]))
+        if (!c->queue.job[job].promised && is_good(c, &c->claim[i]))
             i++;
         else
             claims_drop(c, job);
@@ -317,10 +316,9 @@ bool claim_suits(const struct request *r)
     return r->replicas == 1 || (r->scope != SCOPE_SWITCH && r->layout != LAYOUT_FEWEST);
 }
 
-bool claims_lend(struct core *c, uint32_t job)
+bool claims_lend(struct core *c, uint32_t job, const struct request *r)
 {
     const struct job *j = &c->queue.job[job];
-    const struct request *r = &c->shapes.at[j->shape].request;
     if (j->has_claim || !claim_suits(r)) /* its claim would fall in the middle of a pass */
         return false;
     for (uint32_t i = 0; i < c->claims; i++) {

@@ -16,66 +16,7 @@
 #include "base/err.h"
 #include "base/map.h"
 #include "core/event.h"
-
-/* What is free: on a node by GPU index, in a cell sorted, most free first, in each link group. */
-struct room {
-    uint16_t gpu[GPUS_PER_NODE_MAX];
-    uint32_t cpu_milli, mem_mib;
-};
-
-/* Rows of a kind: nodes without a whole free GPU by their largest free part, then by whole ones. */
-#define ROW_WHOLE 2u
-#define ROWS (ROW_WHOLE + GPUS_PER_NODE_MAX + 1)
-_Static_assert(ROWS <= 32, "the rows of a kind are a bit set");
-
-static inline uint32_t row_of_part(uint32_t milli)
-{
-    return milli >= 500 ? 2 : milli >= 200 ? 1 : 0;
-}
-
-/* What a search needs of a cell, side by side with its neighbours in the row. */
-struct row_cell {
-    uint32_t cell;
-    uint32_t cpu_milli, mem_mib;
-    uint16_t gpu_free;  /* sum of the free parts */
-    uint16_t best_part; /* the largest free part of a GPU, the whole included */
-    uint16_t part;      /* the largest below the whole */
-    float strand;       /* see demand.h; computed from the demand of strand_epoch */
-    uint32_t strand_epoch;
-};
-
-struct row {
-    struct row_cell *at; /* in order of free CPUs, then memory, then GPUs */
-    uint32_t n, cap;
-    float strand_most;     /* of its cells, at least; computed from the demand of strand_epoch */
-    uint32_t strand_epoch; /* 0: a cell has come since */
-};
-
-struct kind {
-    uint32_t model, gpu_mem_mib, cpu_milli, mem_mib;
-    uint32_t pool;     /* NONE: of no pool */
-    int64_t left_ms;   /* of its window at the last pass; INT64_MAX: for ever, < 0: it is closed */
-    uint16_t reserved; /* the reservation that its machines have now or next; 0: none */
-    int64_t free_ms;   /* until that begins; INT64_MAX: never, < 0: it has begun */
-    uint8_t gpus, links; /* link groups; GPUs of a group need not be neighbours */
-    uint8_t link[GPUS_PER_NODE_MAX];
-    uint32_t nodes;           /* of this kind, in whatever state; 0: they moved to another pool */
-    uint64_t whole, gpu_free; /* wholly free GPUs, and free parts, on those offered */
-    uint32_t rows_used;       /* bit set of the rows that have cells */
-    struct row row[ROWS];
-};
-
-struct cell {
-    struct room room;
-    uint32_t kind;
-    uint32_t next;  /* the next cell with the same hash, or the next free one */
-    uint32_t *node; /* the node enrolled first is last */
-    uint32_t n, cap;
-    uint8_t whole;      /* wholly free GPUs */
-    uint16_t gpu_free;  /* sum of the free parts */
-    uint16_t best_part; /* the largest free part below a whole GPU */
-    uint64_t born;      /* no two cells ever have the same */
-};
+#include "core/kind.h"
 
 /* Room on a node that is kept for one job; what runs there runs on. */
 struct kept {
@@ -126,7 +67,8 @@ struct cluster {
     uint64_t cells_born;
     struct map cell_by_hash;
     struct names models, switches, node_names, pool_names;
-    struct pool *pool; /* by number in `pool_names` */
+    struct names zones; /* as text, "a|b"; number 0 here is zone 1 */
+    struct pool *pool;  /* by number in `pool_names` */
     uint32_t pool_cap;
     uint32_t windows;              /* pools that have a calendar */
     uint32_t reservations;         /* that have not ended */
@@ -138,6 +80,8 @@ struct cluster {
     uint32_t holding;           /* pairs of a node and a job that holds something on it */
     uint32_t version;           /* grows when a kind is added: what could never fit may fit now */
     struct amounts total, free; /* of the nodes that are up; jobs unused */
+    uint64_t gpus;              /* of all nodes */
+    uint32_t model_gpus[MODELS_MAX]; /* as total, by model */
 };
 
 void cluster_init(struct cluster *c);
@@ -149,6 +93,9 @@ void cluster_set_state(struct cluster *c, uint32_t node, enum node_state state);
 /* A pool, made when it is not there; pools are made open. */
 uint32_t cluster_pool(struct cluster *c, struct str name);
 void cluster_move(struct cluster *c, uint32_t node, uint32_t pool); /* NONE: out of its pool */
+/* The zone of these pools, "a|b" ("-": machines in no pool), as far as they are within another (0:
+ * all machines).  Pools need not be there yet.  At most ZONES_MAX, which the caller has seen to. */
+uint16_t cluster_zone(struct cluster *c, struct str pools, uint16_t within);
 /* So much is left of the pool's window; nodes are offered from then on, or no longer. */
 void cluster_set_left(struct cluster *c, uint32_t pool, int64_t left_ms);
 void cluster_wake_pool(struct cluster *c,
@@ -169,6 +116,9 @@ void cluster_promise(struct cluster *c, const struct request *r, const struct sl
 void cluster_note_job(struct cluster *c, uint32_t job, const struct slot *s, uint32_t n,
                       bool holds);
 
+/* "A100|V100" -> bits; models that no node has yet are numbered, too. */
+uint64_t cluster_intern_models(struct cluster *c, struct str list);
+
 /* "A100|V100" -> bits.  Unknown models are an error that lists the known ones. */
 int cluster_parse_models(const struct cluster *c, struct str list, uint64_t *out_bits,
                          struct err *e) MUST_USE;
@@ -183,7 +133,13 @@ uint32_t cluster_most_share_milli(const struct cluster *c, const struct request 
 /* Could a replica run on an idle node of this kind?  Not if all of them have moved away. */
 bool kind_allows(const struct kind *k, const struct request *r);
 
-/* Could one start there now: is enough left of the window? */
+/* May the job's tenant use machines of this kind? */
+static inline bool kind_in_zone(const struct kind *k, const struct request *r)
+{
+    return r->zone == 0 || k->zones[r->zone / 64] >> (r->zone % 64) & 1;
+}
+
+/* Could one start there now: may its tenant, and is enough left of the window? */
 bool kind_takes(const struct kind *k, const struct request *r);
 
 static inline bool node_is_offered(const struct cluster *c, const struct node *n)

@@ -13,9 +13,11 @@ struct core *core_new(void)
     demand_init(&c->demand);
     history_init(&c->history);
     forecast_init(&c->forecast);
+    c->ledger = ledger_new();
     c->history_ms = c->rate_ms = c->review_ms = c->wall_ms = INT64_MIN;
     shares_init(&c->shares, c->policy.half_life_ms);
     c->shares.past_weight = (double)c->policy.past_milli / 1000;
+    ledger_shares(c);
     shapes_init(&c->shapes);
     queue_init(&c->queue);
     laters_init(&c->laters);
@@ -36,6 +38,7 @@ struct core *core_free(struct core *c)
     take_scratch_free(&c->take);
     history_free(&c->history);
     forecast_free(&c->forecast);
+    ledger_free(c->ledger);
     free(c->slots);
     gang_scratch_free(&c->scratch);
     laters_free(&c->laters);
@@ -71,6 +74,8 @@ static void take_slots(struct core *c, struct job *j, const struct slot *slots, 
     cluster_take(&c->cluster, r, slots, n);
     cluster_note_job(&c->cluster, (uint32_t)(j - c->queue.job), slots, n, true);
     shares_charge(&c->shares, j->leaf, &h->charged, h->cost_milli, 1, now_ms);
+    rules_charge(c, j->leaf, h, true, now_ms);
+    ledger_hold(c, j, h->gpu_milli);
 }
 
 static void give_slots(struct core *c, struct job *j, bool ended, int64_t now_ms)
@@ -84,6 +89,8 @@ static void give_slots(struct core *c, struct job *j, bool ended, int64_t now_ms
     cluster_note_job(&c->cluster, (uint32_t)(j - c->queue.job), h->slot, h->n, false);
     cluster_give(&c->cluster, &c->shapes.at[j->shape].request, h->slot, h->n);
     shares_charge(&c->shares, j->leaf, &h->charged, h->cost_milli, -1, now_ms);
+    rules_charge(c, j->leaf, h, false, now_ms);
+    ledger_hold(c, j, -(int64_t)h->gpu_milli);
     queue_wake_limit(&c->queue, &c->shapes, &c->shares, j->leaf);
     queue_let_go(&c->queue, (uint32_t)(j - c->queue.job));
 }
@@ -108,6 +115,7 @@ static void job_enter(struct core *c, uint32_t job, enum job_state to, int64_t n
     if (j->promised && !may_wait && to != JOB_FREEZING)
         promise_drop(c, job);
     j->state = (uint8_t)to;
+    ledger_note(c, j);
     bool waits = may_wait && !j->promised;
     if (waited && !waits) {
         claims_drop(c, job);
@@ -240,6 +248,8 @@ static int check_request(const struct request *r, struct err *e)
                 r->gpu_milli / 1e3);
         return err_hint(e, "ask for gpus: 1 to have a whole one");
     }
+    if (r->notebook > 1)
+        return err_set(e, ERR_INVALID, "notebook: %u; it is 0 or 1", r->notebook);
     if (r->scope >= SCOPE_COUNT || r->layout >= LAYOUT_COUNT)
         return err_set(e, ERR_INVALID, "placement: unknown scope or layout");
     if (r->layout == LAYOUT_SPREAD && r->scope == SCOPE_NODE && r->replicas > 1) {
@@ -268,10 +278,9 @@ static int check_limits(const struct core *c, const struct event_submit *s,
         }
     if (over == NONE)
         return 0;
-    double unit = which == RES_GPU || which == RES_CPU ? 1e3 : 1;
-    err_set(e, ERR_QUOTA, "the job asks for %.6g %s%s; '%s' may use %.6g at a time",
-            (double)a.of[which] / unit, resource_name(which), which == RES_MEM ? " (MiB)" : "", who,
-            (double)limit / unit);
+    double unit = resource_unit(which);
+    err_set(e, ERR_QUOTA, "the job asks for %.6g %s; '%s' may use %.6g at a time",
+            (double)a.of[which] / unit, resource_words(which), who, (double)limit / unit);
     err_about(e, "resources");
     return err_hint(e, "ask for less, or ask whoever leads '%s' to raise the limit", who);
 }
@@ -282,6 +291,7 @@ static int check_submit(const struct core *c, const struct event_submit *s, uint
     struct request r = s->request;
     r.stay = 0;
     r.reservation = 0;
+    r.zone = 0;
     if (s->id.v <= c->last_job)
         return err_set(e, ERR_CONFLICT, "job id %llu was used before; ids only grow",
                        (unsigned long long)s->id.v);
@@ -305,6 +315,9 @@ static int check_submit(const struct core *c, const struct event_submit *s, uint
         return -1;
     if (!s->known &&
         (place_check_possible(&c->cluster, &r, e) < 0 || check_limits(c, s, &r, tenant, e) < 0))
+        return -1;
+    r.zone = c->shares.at[tenant].zone;
+    if (!s->known && core_check_rules(c, tenant, &r, e) < 0)
         return -1;
     *out_tenant = tenant;
     *out_request = r;
@@ -341,6 +354,7 @@ static int apply_submit(struct core *c, const struct event *ev, int64_t now_ms, 
     j->taken = s->taken;
     j->leaf = leaf;
     j->shape = shapes_ref(&c->shapes, &r);
+    j->asks_milli = (uint32_t)core_amounts(c, &r).of[RES_GPU];
     j->priority = (uint8_t)s->priority;
     j->state = JOB_HELD;
     c->last_job = s->id.v;
@@ -357,20 +371,6 @@ static int apply_submit(struct core *c, const struct event *ev, int64_t now_ms, 
 
 /* ---- everything else ---- */
 
-static int apply_tenant(struct core *c, const struct event_tenant *t, int64_t now_ms, struct err *e)
-{
-    if (t->name.n == 0 || t->name.n > NAME_MAX_BYTES)
-        return err_set(e, ERR_INVALID, "tenant: a name of 1 to %d bytes is needed", NAME_MAX_BYTES);
-    if (t->weight_milli == 0)
-        return err_set(e, ERR_INVALID, "tenant '%.*s': weight must be above 0", STR_ARG(t->name));
-    if (t->guarantee_milli > INT64_MAX / 4)
-        return err_set(e, ERR_INVALID, "tenant '%.*s': guarantee is too large", STR_ARG(t->name));
-    if (shares_set_tenant(&c->shares, t, now_ms, e) < 0)
-        return -1;
-    queue_wake_all(&c->queue, &c->shapes, &c->shares);
-    return 0;
-}
-
 static int apply_user(struct core *c, const struct event_user *u, int64_t now_ms, struct err *e)
 {
     uint32_t tenant = shares_tenant(&c->shares, u->tenant);
@@ -381,7 +381,9 @@ static int apply_user(struct core *c, const struct event_user *u, int64_t now_ms
         return err_set(e, ERR_INVALID, "user '%.*s': a name and a weight above 0 are needed",
                        STR_ARG(u->user));
     uint32_t leaf = shares_add_user(&c->shares, tenant, u->user, now_ms);
+    uint32_t was_milli = c->shares.at[leaf].weight_milli;
     c->shares.at[leaf].weight_milli = u->weight_milli;
+    ledger_weigh(c, leaf, was_milli);
     return 0;
 }
 
@@ -430,17 +432,22 @@ static int apply_node_pool(struct core *c, const struct event_node_pool *n, stru
     return 0;
 }
 
-static int apply_past(struct core *c, const struct event_past *p, int64_t now_ms, struct err *e)
+static int apply_past(struct core *c, const struct event *ev, int64_t now_ms, struct err *e)
 {
+    const struct event_past *p = &ev->past;
     uint32_t at = p->tenant.n ? shares_tenant(&c->shares, p->tenant) : SHARE_ROOT;
     if (at != NONE && p->user.n)
         at = shares_user(&c->shares, at, p->user);
     if (at == NONE)
         return err_set(e, ERR_NOT_FOUND, "past: there is no '%.*s' of tenant '%.*s'",
                        STR_ARG(p->user), STR_ARG(p->tenant));
-    if (p->past_cost_ms < 0 || p->job_milli < 0)
+    if (p->past_cost_ms < 0 || p->job_milli < 0 || p->spent < 0 || p->late < 0)
         return err_set(e, ERR_INVALID, "past: it cannot be below 0");
+    if (p->spent > BUDGET_MAX || p->late > BUDGET_MAX)
+        return err_set(e, ERR_INVALID, "past: spent is too large");
     share_set_past(&c->shares, at, p, now_ms);
+    rules_set_spent(c, at, p, now_ms);
+    rules_review(c, ev->t_ms);
     return 0;
 }
 
@@ -524,12 +531,6 @@ static int apply_policy(struct core *c, const struct policy *p, int64_t now_ms, 
     return 0;
 }
 
-uint32_t core_over_limit(const struct core *c, const struct job *j, enum resource *out_which)
-{
-    struct amounts a = core_amounts(c, &c->shapes.at[j->shape].request);
-    return shares_over_limit(&c->shares, j->leaf, &a, out_which);
-}
-
 void core_close_pass(struct core *c)
 {
     if (!c->pass_open)
@@ -548,10 +549,11 @@ int core_apply(struct core *c, const struct event *ev, struct err *e)
         return err_set(e, ERR_INVALID, "t: %lld ms is not a time", (long long)ev->t_ms);
     if (ev->kind != EVENT_PLACE && ev->kind != EVENT_TAKE && ev->kind != EVENT_PROMISE)
         core_close_pass(c);
+    ledger_look(c, now_ms);
     switch (ev->kind) {
     case EVENT_POLICY: rc = apply_policy(c, &ev->policy, now_ms, e); break;
     case EVENT_MODEL: rc = cluster_set_model(&c->cluster, &ev->model, e); break;
-    case EVENT_TENANT: rc = apply_tenant(c, &ev->tenant, now_ms, e); break;
+    case EVENT_TENANT: rc = tenant_set(c, ev, now_ms, e); break;
     case EVENT_USER: rc = apply_user(c, &ev->user, now_ms, e); break;
     case EVENT_POOL: rc = apply_pool(c, ev, e); break;
     case EVENT_RESERVE: rc = reservation_set(c, &ev->reserve, ev->t_ms, e); break;
@@ -567,17 +569,20 @@ int core_apply(struct core *c, const struct event *ev, struct err *e)
     case EVENT_WAIT:
     case EVENT_TIMES: rc = 0; break; /* of older versions */
     case EVENT_BURST: rc = apply_burst(c, &ev->burst, e); break;
+    case EVENT_LEDGER: rc = ledger_apply(c, &ev->ledger, now_ms, e); break;
     case EVENT_PASS:
         c->now_ms = now_ms;
         core_open_pass(c, ev->t_ms);
         c->pass_open = true;
         rc = 0;
         break;
-    case EVENT_PAST: rc = apply_past(c, &ev->past, now_ms, e); break;
+    case EVENT_PAST: rc = apply_past(c, ev, now_ms, e); break;
     case EVENT_DEMAND: rc = apply_demand(c, &ev->demand, e); break;
     case EVENT_KIND_COUNT: rc = err_set(e, ERR_INTERNAL, "not an event"); break;
     }
-    if (rc == 0)
+    if (rc == 0) {
         c->now_ms = now_ms;
+        ledger_count(c, now_ms);
+    }
     return rc;
 }

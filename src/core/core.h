@@ -35,7 +35,8 @@ enum action_kind {
 };
 struct action {
     enum action_kind kind;
-    job_id job, by; /* by: of a take, the job that gets the room; 0: its machines are given back */
+    job_id job, by; /* by: of a take, the job that gets the room; 0: see event_take */
+    enum take_why why;
     const struct slot *slots; /* one each replica, in order of nodes; lives in the arena */
     uint32_t n;
 };
@@ -78,14 +79,16 @@ bool core_eta(const struct core *c, job_id job, int64_t now_ms,
 /* Every obstacle in its way now, each needed: were all of them gone, and those before it, the next
  * pass would start it; were one of them left, it would not.  See docs/guide/why-waiting.md.
  * A pass that is a review may also borrow or take room for it: then it has a promise. */
-#define EXPLAIN_LINES 16
+#define EXPLAIN_LINES 36
 #define EXPLAIN_AFTERS 4 /* lines about what it starts after, at most; the last counts the rest */
 #define EXPLAIN_LIMITS 6 /* likewise about limits */
 struct explanation {
     struct {
         enum reason why;
         share_id share;      /* of a limit: whose */
-        enum resource which; /* and of what */
+        enum resource which; /* and of what; RES_COUNT: of GPU models */
+        uint32_t
+            reservation; /* that is in the way: its number, from 1, which is not for all to know */
         char text[256];
     } line[EXPLAIN_LINES]; /* the strongest first */
     size_t n;
@@ -143,9 +146,22 @@ struct share_view {
     double past_milli;                   /* held in the past, averaged with the half-life */
     struct amounts used, limit;
     uint64_t waiting;
+    bool removed;          /* a tenant that is no more */
+    enum reason closed;    /* nothing of it starts, as of the last pass: EXPIRED, BUDGET, or 0 */
+    int64_t until_ms;      /* its time ends then; 0: never */
+    const char *pools;     /* "a|b": as they were said; "": every machine */
+    uint32_t model_limits; /* see core_share_model */
+    /* Thousandths of GPUs × ms; budget 0: there is none. */
+    int64_t budget_gpu_milli_ms, spent_gpu_milli_ms, budget_from_ms, budget_until_ms;
 };
 bool core_share(const struct core *c, share_id id, int64_t now_ms,
                 struct share_view *out); /* false past the last */
+
+struct share_model {
+    const char *models; /* "A100|H100" */
+    uint64_t limit_milli, used_milli;
+};
+bool core_share_model(const struct core *c, share_id id, uint32_t i, struct share_model *out);
 
 struct node_view {
     const char *name, *model;
@@ -210,6 +226,15 @@ bool core_reservation(const struct core *c, uint32_t i, struct reservation_view 
 /* Jobs that hold something on machines which could run this one, machine by machine; returns how many
  * there are, of which at most `max` were written. */
 uint32_t core_holders(const struct core *c, job_id waits, job_id *out, uint32_t max);
+
+/* What was counted of the days from from_day on, as it stands at now_ms if nothing happens until then:
+ * the latest day first, of each the machines, then the tenants that had a part in it. */
+typedef void core_ledger_fn(void *ctx, const struct ledger_row *row);
+struct ledger_span {
+    int64_t from_day, now_ms;
+};
+void core_ledger(const struct core *c, struct ledger_span span, core_ledger_fn *fn, void *ctx);
+void core_ledger_forget(struct core *c, int64_t before_day); /* they are written down */
 
 struct core_totals {
     struct amounts total, free;   /* of the machines that are up and whose windows are open */

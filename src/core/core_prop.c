@@ -57,6 +57,27 @@ static bool gang_is_right(const struct core *c, const struct action *a)
     return j.request.layout != LAYOUT_SPREAD || nodes == a->n;
 }
 
+/* What every share uses; lives in `a`. */
+static struct amounts *all_used(const struct core *c, struct arena *a)
+{
+    struct amounts *used = arena_array(a, struct amounts, c->shares.n);
+    for (uint32_t i = 0; i < c->shares.n; i++)
+        used[i] = c->shares.at[i].used;
+    return used;
+}
+
+/* A limit may be set below what is used; a pass never goes further beyond it. */
+static bool keeps_limits(const struct core *c, const struct amounts *before)
+{
+    for (uint32_t i = 0; i < c->shares.n; i++)
+        for (int r = 0; r < RES_COUNT; r++) {
+            uint64_t used = c->shares.at[i].used.of[r];
+            if (used > c->shares.at[i].limit.of[r] && used > before[i].of[r])
+                return false;
+        }
+    return true;
+}
+
 static void every_pass_keeps_the_sums_the_limits_and_the_gangs(void)
 {
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
@@ -72,7 +93,9 @@ static void every_pass_keeps_the_sums_the_limits_and_the_gangs(void)
             if (core_apply(c, &ev, &e) == 0)
                 world_accepted(&w, &ev);
             CHECK_AT(seed, core_audit(c, &e) == 0);
+            struct amounts *used = all_used(c, &a);
             core_pass(c, w.now_ms, &a, &p);
+            CHECK_AT(seed, keeps_limits(c, used));
             for (size_t i = 0; i < p.n; i++)
                 CHECK_AT(seed, gang_is_right(c, &p.action[i]));
             CHECK_AT(seed, core_audit(c, &e) == 0);

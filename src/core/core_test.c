@@ -126,15 +126,15 @@ static void a_job_above_a_limit_is_refused_at_once(void)
     small_apply(&s, t);
     small_apply(&s, tenant_event("below", "c", 1));
     refused(&s, submit_event(&s, "c", (struct request){ .replicas = 1, .gpus = 3 }), ERR_QUOTA,
-            "job 1: the job asks for 3 gpus; 'c' may use 2 at a time");
+            "job 1: the job asks for 3 GPUs; 'c' may use 2 at a time");
     refused(&s, submit_event(&s, "below", (struct request){ .replicas = 3, .gpus = 1 }), ERR_QUOTA,
-            "job 1: the job asks for 3 gpus; 'c' may use 2 at a time");
+            "job 1: the job asks for 3 GPUs; 'c' may use 2 at a time");
     struct request cpus = { .replicas = 1, .cpu_milli = 5000 };
     refused(&s, submit_event(&s, "c", cpus), ERR_QUOTA,
-            "job 1: the job asks for 5 cpus; 'c' may use 4.5 at a time"); /* a new user */
+            "job 1: the job asks for 5 CPUs; 'c' may use 4.5 at a time"); /* a new user */
     small_gpus(&s, "c", 1);
     refused(&s, submit_event(&s, "c", cpus), ERR_QUOTA,
-            "job 2: the job asks for 5 cpus; 'u' may use 4.5 at a time"); /* one we know */
+            "job 2: the job asks for 5 CPUs; 'u' may use 4.5 at a time"); /* one we know */
 }
 
 /* ---- other events ---- */

@@ -9,6 +9,7 @@
 #define NS_CORE_EVENT_H
 
 #include "core/job.h"
+#include "core/past.h"
 #include "core/types.h"
 
 #define EVENT_KINDS(X)                                                                             \
@@ -32,7 +33,8 @@
     X(RUNS, "runs")       /* how long jobs ran before it begins */                                 \
     X(WAIT, "wait")       /* how long one waited before it begins */                               \
     X(TIMES, "times")     /* how forecasts were corrected before it begins */                      \
-    X(BURST, "burst")     /* how long jobs waited before it begins, and what that taught */
+    X(BURST, "burst")     /* how long jobs waited before it begins, and what that taught */        \
+    X(LEDGER, "ledger")   /* who was entitled to GPUs and had them before it begins */
 enum event_kind {
 #define X(id, name) EVENT_##id,
     EVENT_KINDS(X)
@@ -49,11 +51,28 @@ struct event_model {
     uint32_t cost_milli; /* 1000 = the reference GPU */
 };
 
+/* GPUs of these models together, at a time. */
+#define MODEL_LIMITS_MAX 8 /* of one tenant */
+struct model_limit {
+    struct str models; /* "A100|H100" */
+    uint64_t gpu_milli;
+};
+
+/* All of it is of the tenant and everything below it, and may be changed at any time; what runs is
+ * never ended for it. */
 struct event_tenant {
     struct str name, parent; /* parent empty: a top tenant */
     uint32_t weight_milli;
     uint64_t guarantee_milli; /* reference GPUs in thousandths */
     struct amounts limit, user_limit;
+    const struct model_limit *model_limit;
+    uint32_t model_limits;
+    struct str pools; /* "a|b": it may use their machines only, "-": those in no pool; empty: all */
+    int64_t until_ms; /* nothing of it starts from then on; 0: never so */
+    /* GPUs held × time, in thousandths × ms, that it may have in this period; 0: no budget.  Once a
+     * period is over nothing is kept back for it; whoever keeps it says the next. */
+    int64_t budget_gpu_milli_ms, budget_from_ms, budget_until_ms;
+    bool removed; /* it is no more: only without jobs and without tenants below it */
 };
 
 struct event_user {
@@ -160,49 +179,22 @@ struct event_place {
     uint32_t n;
 };
 
+/* Why a job is frozen by a pass. */
+#define TAKES(X)                                                                                   \
+    X(ROOM, "room")       /* for its room: another job's turn, or its machines are given back */   \
+    X(EXPIRED, "expired") /* its tenant's time has ended */                                        \
+    X(BUDGET, "budget")   /* its tenant's budget is spent */
+enum take_why {
+#define X(id, name) TAKE_##id,
+    TAKES(X)
+#undef X
+    TAKE_COUNT
+};
+const char *take_name(enum take_why w);
+
 struct event_take {
-    job_id id, by; /* by 0: its machines are given back */
-};
-
-struct event_past {
-    struct str tenant, user; /* user empty: the tenant; both empty: everybody */
-    int64_t past_cost_ms;    /* decayed cost × time */
-    int64_t job_milli;       /* cost of one job, a mean */
-};
-
-struct event_demand {
-    struct str models;
-    uint32_t cpu_milli, mem_mib, count;
-    uint16_t gpus, milli;
-};
-
-/* Jobs of one tenant (empty: of all) and one size that ran for so long: see core/history.h. */
-struct event_runs {
-    struct str tenant, user; /* of one user's family; user empty and family 0: of the tenant */
-    uint32_t family;
-    uint32_t size, bin; /* size HISTORY_SIZES: of every size */
-    int64_t ended_milli, exposed_ms;
-    int64_t works_milli, work_ms; /* of all: jobs that ended, and their GPU time */
-};
-
-/* Of older versions: read, and not used any more. */
-struct event_wait {
-    struct str tenant;
-    uint32_t size;
-    int64_t wait_ms;
-};
-
-struct event_times {
-    uint32_t class;
-    int64_t p50_milli, p90_milli;
-};
-
-/* Jobs of a tenant that began to wait in one hour; of none: what all statements taught.  See
- * core/forecast.h; thousandths. */
-struct event_burst {
-    struct str tenant;
-    int64_t hour, jobs, sum_milli, squares_milli;
-    int64_t p50_milli, p90_milli; /* without a tenant */
+    job_id id, by; /* by 0: nobody's; with TAKE_ROOM its machines are given back */
+    enum take_why why;
 };
 
 struct event {
@@ -228,6 +220,7 @@ struct event {
         struct event_wait wait;
         struct event_times times;
         struct event_burst burst;
+        struct ledger_row ledger;
     };
 };
 

@@ -34,12 +34,11 @@ static void say_limit(const struct core *c, uint32_t share, enum resource which,
                       const struct amounts *a, struct explanation *x)
 {
     const struct share *s = &c->shares.at[share];
-    double unit = which == RES_GPU || which == RES_CPU ? 1e3 : 1;
+    double unit = resource_unit(which);
     say(x, s->is_user ? WHY_LIMIT_USER : WHY_LIMIT_TENANT,
         "%s '%s' uses %.6g of the %.6g %s it may use at a time; this job needs %.6g",
         s->is_user ? "user" : "tenant", s->name, (double)s->used.of[which] / unit,
-        (double)s->limit.of[which] / unit,
-        which == RES_MEM ? "MiB of memory" : resource_name(which), (double)a->of[which] / unit);
+        (double)s->limit.of[which] / unit, resource_words(which), (double)a->of[which] / unit);
     x->line[x->n - 1].share.v = share;
     x->line[x->n - 1].which = which;
 }
@@ -54,55 +53,116 @@ static const struct promise *promise_of(const struct core *c, const struct job *
     return NULL;
 }
 
-static bool is_below(const struct core *c, uint32_t leaf, uint32_t share)
+/* What leaves for the job, from the machines that are promised to it; `out` has room for all that
+ * hold something.  Each is in the list once. */
+static struct gone leavers(const struct core *c, const struct job *j, uint32_t *out)
 {
-    while (leaf != NONE && leaf != share)
-        leaf = c->shares.at[leaf].parent;
-    return leaf == share;
+    const struct promise *p = promise_of(c, j);
+    struct gone g = { .job = out };
+    for (uint32_t i = 0; p && i < c->queue.holders; i++) {
+        const struct job *l = &c->queue.job[c->queue.holder[i]];
+        bool there = false;
+        for (uint32_t k = 0; job_leaves(l) && k < l->held->n && !there; k++)
+            there = slots_on(p->slot, p->n, l->held->slot[k].node) > 0;
+        if (there)
+            out[g.n++] = c->queue.holder[i];
+    }
+    return g;
 }
 
-/* Takes off what the jobs that leave this node for the promise are charged.  One that leaves several
- * counts on the first. */
-static void leave_node(const struct core *c, const struct promise *p, uint32_t node, uint32_t share,
-                       struct share *out)
+/* The share, once they have left. */
+static struct share share_then(const struct core *c, uint32_t share, struct gone gone)
 {
-    const struct node *n = &c->cluster.node[node];
-    for (uint32_t i = 0; i < n->jobs; i++) {
-        const struct job *l = &c->queue.job[n->job[i]];
-        uint32_t first = 0;
-        if (!job_leaves(l))
-            continue;
-        while (!slots_on(p->slot, p->n, l->held->slot[first].node))
-            first++;
-        for (int r = 0; r < RES_COUNT; r++)
-            if (l->held->slot[first].node == node && is_below(c, l->leaf, share))
-                out->used.of[r] -= l->held->charged.of[r];
+    struct share s = c->shares.at[share];
+    for (uint32_t i = 0; i < gone.n; i++) {
+        const struct job *l = &c->queue.job[gone.job[i]];
+        for (int r = 0; r < RES_COUNT && share_is_below(&c->shares, l->leaf, share); r++)
+            s.used.of[r] -= l->held->charged.of[r];
+    }
+    return s;
+}
+
+/* Its time has ended, its budget is spent, or both. */
+static void say_closed(const struct core *c, uint32_t share, struct explanation *x)
+{
+    const struct share *s = &c->shares.at[share];
+    const double hour = 3600.0 * 1000 * GPU_MILLI;
+    char at[32];
+    if (s->closed && rules_are_over(s->rules, c->wall_ms)) {
+        say(x, WHY_EXPIRED, "the time of tenant '%s' ended at %s: nothing of it starts any more",
+            s->name, date_format(s->rules->until_ms, at));
+        x->line[x->n - 1].share.v = share;
+    }
+    if (s->closed && rules_are_spent(s->rules, c->now_ms, c->wall_ms)) {
+        say(x, WHY_BUDGET,
+            "tenant '%s' has used %.6g of its %.6g GPU-hours; its next period begins at %s",
+            s->name, (double)rules_spent(s->rules, c->now_ms) / hour,
+            (double)s->rules->budget.most / hour, date_format(s->rules->budget.until_ms, at));
+        x->line[x->n - 1].share.v = share;
     }
 }
 
-/* The share, once what leaves for the job has left. */
-static struct share share_then(const struct core *c, const struct job *j, uint32_t share)
+static void say_cap(const struct core *c, uint32_t share, uint32_t cap, const struct job *j,
+                    struct explanation *x)
+{
+    const struct share *s = &c->shares.at[share];
+    const struct model_cap *m = &s->rules->cap[cap];
+    struct request r = c->shapes.at[j->shape].request;
+    r.models = request_models(c, &r) & m->models;
+    say(x, WHY_LIMIT_TENANT,
+        "tenant '%s' uses %.6g of the %.6g GPUs of %s it may use at a time; this job needs %.6g",
+        s->name, (double)m->used_milli / GPU_MILLI, (double)m->limit_milli / GPU_MILLI, m->names,
+        (double)core_amounts(c, &r).of[RES_GPU] / GPU_MILLI);
+    x->line[x->n - 1].share.v = share;
+    x->line[x->n - 1].which = RES_COUNT;
+}
+
+/* One obstacle, though there may be several: with one of them gone it has a model that it may take. */
+static void say_caps(const struct core *c, const struct job *j, struct gone gone,
+                     struct explanation *x)
+{
+    const struct request *r = &c->shapes.at[j->shape].request;
+    uint32_t n = 0;
+    for (uint32_t i = j->leaf; i != NONE; i = c->shares.at[i].parent)
+        for (uint32_t k = 0; c->shares.at[i].rules && k < c->shares.at[i].rules->caps; k++)
+            if (core_cap_is_full(c, i, k, r, gone) && ++n == 1)
+                say_cap(c, i, k, j, x);
+    if (n > 1)
+        say_more(x, "; and %u limits of GPU models more", n - 1);
+}
+
+/* Of a job that has a promise: its slots are fixed, and so are the models. */
+static bool keeps_from_slots(const struct core *c, const struct job *j, struct gone gone)
 {
     const struct promise *p = promise_of(c, j);
-    struct share s = c->shares.at[share];
-    for (uint32_t i = 0; p && i < p->n; i++)
-        if (i == 0 || p->slot[i].node != p->slot[i - 1].node)
-            leave_node(c, p, p->slot[i].node, share, &s);
-    return s;
+    const struct request *r = &c->shapes.at[j->shape].request;
+    uint32_t by;
+    if (!p || c->shares.ruled == 0)
+        return false;
+    uint64_t open = core_open_models(c, j->leaf, r, gone, &by);
+    for (uint32_t i = 0; i < p->n && core_amounts(c, r).of[RES_GPU]; i++)
+        if (!(open >> c->cluster.kind[c->cluster.node[p->slot[i].node].kind].model & 1))
+            return true;
+    return false;
 }
 
 static void say_limits(const struct core *c, const struct job *j, struct explanation *x)
 {
     struct amounts a = core_amounts(c, &c->shapes.at[j->shape].request);
+    AUTO(free_p) uint32_t *list = xcalloc(c->queue.holders + 1, sizeof *list);
+    struct gone gone = leavers(c, j, list);
     uint32_t n = 0;
     for (uint32_t i = j->leaf; i != NONE; i = c->shares.at[i].parent) {
-        struct share then = share_then(c, j, i);
+        struct share then = share_then(c, i, gone);
+        say_closed(c, i, x);
         for (int r = 0; r < RES_COUNT; r++)
             if (share_is_over(&then, (enum resource)r, &a) && ++n <= EXPLAIN_LIMITS)
                 say_limit(c, i, (enum resource)r, &a, x);
     }
     if (n > EXPLAIN_LIMITS)
         say_more(x, "; and %u limits more", n - EXPLAIN_LIMITS);
+    if (keeps_from_slots(c, j, gone))
+        say_caps(c, j, gone, x);
 }
 
 /* What is free now on the machines that could run one replica. */
@@ -113,7 +173,7 @@ struct supply {
     uint64_t whole;
     uint32_t closed, closing;    /* machines whose window is closed, or ends too soon for the job */
     int64_t opens_ms, closes_ms; /* the first of those, the last of these */
-    const char *reserved;        /* a reservation that some of them are for; NULL: none */
+    uint32_t reserved;           /* a reservation that some of them are for; 0: none */
 };
 
 /* Is its window in the way, or a reservation?  Then it is counted. */
@@ -128,7 +188,7 @@ static bool count_window(const struct core *c, const struct kind *k, const struc
                       : k->free_ms < 0 ? of->until_ms
                                        : of->from_ms;
     if (reserved)
-        s->reserved = of->name;
+        s->reserved = k->reserved;
     if (k->left_ms < 0 || (reserved && k->free_ms < 0))
         s->opens_ms = s->closed++ ? MIN(s->opens_ms, change_ms) : change_ms;
     else
@@ -143,7 +203,7 @@ static struct supply count_supply(const struct core *c, const struct request *r)
         const struct node *n = &c->cluster.node[i];
         const struct kind *k = &c->cluster.kind[n->kind];
         uint32_t whole = 0;
-        if (!kind_allows(k, r))
+        if (!kind_allows(k, r) || !kind_in_zone(k, r))
             continue;
         bool shut = count_window(c, k, r, &s);
         s.nodes_not_up += n->state != NODE_UP;
@@ -247,13 +307,40 @@ static void say_reservation(const struct core *c, const struct reservation *r,
             r->name, date_format(r->until_ms, at));
 }
 
+static void say_pools(const struct core *c, const struct job *j, struct explanation *x)
+{
+    uint32_t owner = core_zone_owner(c, j->leaf);
+    char pools[160];
+    say(x, WHY_POOLS, "tenant '%s' may use %s: none of them could run it",
+        owner == NONE ? "" : c->shares.at[owner].name,
+        core_zone_words(c, c->shares.at[j->leaf].zone, sizeof pools, pools));
+}
+
+/* What it may ask for, but for what is in its way. */
+static struct request wanted_now(const struct core *c, const struct job *j, unsigned lifts)
+{
+    struct request r = window_request(c, j), narrowed = r;
+    uint32_t by;
+    if (lifts & (LIFT_POOLS | LIFT_NEVER))
+        r.zone = 0;
+    narrowed.models = core_open_models(c, j->leaf, &r, (struct gone){ 0 }, &by);
+    bool narrow = c->shares.ruled && !(lifts & (LIFT_MODELS | LIFT_NEVER)) && narrowed.models &&
+                  narrowed.models != request_models(c, &r);
+    r.models = narrow ? narrowed.models : r.models;
+    return r;
+}
+
 static void say_room(struct core *c, const struct job *j, struct explanation *x)
 {
-    struct request wanted = window_request(c, j), *r = &wanted;
-    const char *where = r->gpus || request_shares_gpu(r) ? "machines with free GPUs" : "machines";
     unsigned lifts = lift_least(c, j);
+    struct request wanted = wanted_now(c, j, lifts), *r = &wanted;
+    const char *where = r->gpus || request_shares_gpu(r) ? "machines with free GPUs" : "machines";
     struct supply s = count_supply(c, r);
     struct err never;
+    if (lifts & LIFT_POOLS)
+        say_pools(c, j, x);
+    if (lifts & LIFT_MODELS)
+        say_caps(c, j, (struct gone){ 0 }, x);
     if (lifts & LIFT_NEVER && place_check_possible(&c->cluster, r, &never) < 0)
         say(x, WHY_TOO_LARGE, "it fits on no machine here any more: %s", never.msg);
     if (lifts & LIFT_DOWN)
@@ -263,7 +350,7 @@ static void say_room(struct core *c, const struct job *j, struct explanation *x)
     else if (lifts & LIFT_WINDOW)
         say_windows(j, &s, x);
     if (lifts & LIFT_WINDOW && s.reserved)
-        say_more(x, " (reserved: '%s')", s.reserved);
+        x->line[x->n - 1].reservation = s.reserved;
     if (lifts & LIFT_BUSY)
         say_gpus(r, &s, x);
     if (lifts & LIFT_CPU)

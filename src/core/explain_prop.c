@@ -140,7 +140,7 @@ static void live(struct scene *s, struct core *c)
         while (world_never(&s->w, c, &ev))
             CHECK(tell(s, c, &ev));
         if (step + 1 < STEPS || s->w.last_job % 2 || c->cluster.windows ||
-            c->cluster.reservations) /* they are of the pass */
+            c->cluster.reservations || c->shares.ruled) /* they are of the pass */
             tell_pass(s, c);
     }
 }
@@ -271,6 +271,32 @@ static void meet(struct core *c, const struct after *a, int64_t t_ms)
             later_ended(c, id, a->when != AFTER_BAD, t_ms);
 }
 
+/* The limits by model of all that are above it: they are one obstacle. */
+static void lift_models(struct core *c, uint32_t leaf)
+{
+    for (uint32_t i = leaf; i != NONE; i = c->shares.at[i].parent)
+        for (uint32_t k = 0; c->shares.at[i].rules && k < c->shares.at[i].rules->caps; k++)
+            c->shares.at[i].rules->cap[k].limit_milli = UINT32_MAX;
+}
+
+static void lift_pools(struct core *c, uint64_t id)
+{
+    uint32_t job = queue_find(&c->queue, id);
+    struct request r = c->shapes.at[c->queue.job[job].shape].request;
+    r.zone = 0;
+    core_set_request(c, job, &r);
+}
+
+/* Machines that are added could be such as its tenant may use, and in its reservation. */
+static void let_anywhere(struct core *c, uint64_t id)
+{
+    uint32_t job = queue_find(&c->queue, id);
+    struct request r = c->shapes.at[c->queue.job[job].shape].request;
+    lift_models(c, c->queue.job[job].leaf);
+    r.zone = r.reservation = 0;
+    core_set_request(c, job, &r);
+}
+
 /* Everything but the line `left`. */
 static void take_away(struct core *c, uint64_t id, const struct explanation *x, size_t left,
                       int64_t t_ms)
@@ -297,8 +323,19 @@ static void take_away(struct core *c, uint64_t id, const struct explanation *x, 
                 meet(c, &a[met], t_ms);
             break;
         case WHY_LIMIT_TENANT:
-        case WHY_LIMIT_USER: s->limit.of[x->line[i].which] = NO_LIMIT; break;
-        case WHY_TOO_LARGE: add_machines(c, &r, t_ms); break;
+        case WHY_LIMIT_USER:
+            if (x->line[i].which == RES_COUNT)
+                lift_models(c, j->leaf);
+            else
+                s->limit.of[x->line[i].which] = NO_LIMIT;
+            break;
+        case WHY_BUDGET: s->rules->budget.most = BUDGET_MAX; break;
+        case WHY_EXPIRED: s->rules->until_ms = 0; break;
+        case WHY_POOLS: lift_pools(c, id); break;
+        case WHY_TOO_LARGE:
+            let_anywhere(c, id);
+            add_machines(c, &r, t_ms);
+            break;
         case WHY_NO_NODE: wake_machines(c, &r, t_ms); break;
         case WHY_RESERVED:
         case WHY_WINDOW: open_windows(c, t_ms); break;
@@ -308,6 +345,7 @@ static void take_away(struct core *c, uint64_t id, const struct explanation *x, 
         default: free_machines(c, &r, why); break;
         }
     }
+    rules_review(c, t_ms); /* who is closed takes no part in whose turn it is */
     later_due(c, due_ms);
 }
 
@@ -352,9 +390,9 @@ static void drop_before(struct core *c, uint64_t id, bool claims, int64_t t_ms)
 /* Does room come, but for the line `left`?  Then those that some is kept for have it first. */
 static bool room_comes(const struct explanation *x, size_t left)
 {
-    static const enum reason room[] = { WHY_RESERVED,  WHY_WINDOW,     WHY_TOO_LARGE,
-                                        WHY_NO_NODE,   WHY_MODEL_BUSY, WHY_GPUS_BUSY,
-                                        WHY_SCATTERED, WHY_CPU_BUSY,   WHY_MEM_BUSY };
+    static const enum reason room[] = { WHY_RESERVED, WHY_WINDOW,     WHY_TOO_LARGE, WHY_POOLS,
+                                        WHY_NO_NODE,  WHY_MODEL_BUSY, WHY_GPUS_BUSY, WHY_SCATTERED,
+                                        WHY_CPU_BUSY, WHY_MEM_BUSY };
     for (size_t i = 0; i < x->n; i++)
         for (size_t k = 0; k < ARRAY_LEN(room); k++)
             if (i != left && x->line[i].why == room[k])

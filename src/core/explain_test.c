@@ -78,7 +78,7 @@ static void limits_are_given_with_figures(void)
     uint64_t mem = small_submit(&s, "b", (struct request){ .replicas = 1, .mem_mib = 500 });
     CHECK_INT(small_pass(&s), 2);
     says(&s, gpus, WHY_LIMIT_TENANT,
-         "tenant 'b' uses 2 of the 3 gpus it may use at a time; this job needs 2");
+         "tenant 'b' uses 2 of the 3 GPUs it may use at a time; this job needs 2");
     says(&s, mem, WHY_LIMIT_USER,
          "user 'u' uses 600 of the 1000 MiB of memory it may use at a time; this job needs 500");
     CHECK(view_why(&s, gpus) == WHY_LIMIT_TENANT && view_why(&s, mem) == WHY_LIMIT_USER);

@@ -159,16 +159,24 @@ static double ahead_log(double ahead)
     return decay_log2(MAX(ahead / GPU_MILLI, 0.25)) / 2;
 }
 
-/* What waits for its reservation or for a window teaches nothing about waiting for room. */
-static bool waits_for_room(const struct core *c, const struct job *j)
+/* When its machines and its tenants next let it start; INT64_MIN: they do now. */
+static int64_t opens_ms(const struct core *c, const struct job *j)
 {
-    return window_opens_ms(c, &c->shapes.at[j->shape].request) == INT64_MIN;
+    int64_t windows_ms = window_opens_ms(c, &c->shapes.at[j->shape].request);
+    return MAX(windows_ms, core_opens_ms(c, j->leaf));
 }
 
-/* A job that needs machines for longer than any is lent may never start. */
+/* What waits for its reservation, a window or a budget teaches nothing about waiting for room. */
+static bool waits_for_room(const struct core *c, const struct job *j)
+{
+    return opens_ms(c, j) == INT64_MIN;
+}
+
+/* A job that needs machines for longer than any is lent may never start; so what its tenant's end
+ * keeps back. */
 static bool may_start(const struct core *c, const struct job *j)
 {
-    return window_opens_ms(c, &c->shapes.at[j->shape].request) != INT64_MAX;
+    return opens_ms(c, j) != INT64_MAX;
 }
 
 /* Of a job that has waited for so long already: what is left of the same interval, but never less
@@ -177,13 +185,13 @@ static struct eta interval(const struct core *c, const struct job *j, double ahe
 {
     struct outlook o = look_out(&c->forecast, core_tenant(c, j));
     int64_t waited_ms = MAX(now_ms - j->wait_ms, INT64_C(0)), at[2];
-    int64_t opens_ms = window_opens_ms(c, &c->shapes.at[j->shape].request);
+    int64_t first_ms = opens_ms(c, j);
     for (int i = 0; i < 2; i++) {
         double spreads = c->forecast.shift[i] + (i ? o.p90 : 0);
         double log = MIN(o.mean + ahead_log(ahead) + spreads * o.spread, WAIT_LOG_MAX);
         int64_t all_ms = MAX((int64_t)(decay_pow2(log) * 1000), SHORT_MS);
         int64_t left_ms = MAX(all_ms - waited_ms, all_ms / 4);
-        at[i] = MAX(now_ms + left_ms, opens_ms);
+        at[i] = MAX(now_ms + left_ms, first_ms);
     }
     return (struct eta){ at[0], MAX(at[0], at[1]) };
 }

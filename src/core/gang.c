@@ -273,6 +273,8 @@ bool gang_fits_idle(const struct cluster *c, const struct request *r)
     uint64_t replicas = 0, in_switch = 0;
     for (uint32_t i = 0; i < c->kinds; i++) {
         struct room idle = kind_room(&c->kind[i]);
+        if (!kind_in_zone(&c->kind[i], r))
+            continue;
         uint32_t k = room_replicas(&c->kind[i], &idle, r, per_node_max(r));
         if (k >= r->replicas)
             return true;
@@ -285,7 +287,8 @@ bool gang_fits_idle(const struct cluster *c, const struct request *r)
         for (uint32_t i = 0; i < c->net_switch[s].n; i++) {
             const struct kind *k = &c->kind[c->node[c->net_switch[s].node[i]].kind];
             struct room idle = kind_room(k);
-            in_switch += room_replicas(k, &idle, r, per_node_max(r));
+            if (kind_in_zone(k, r))
+                in_switch += room_replicas(k, &idle, r, per_node_max(r));
         }
         if (in_switch >= r->replicas)
             return true;

@@ -242,6 +242,7 @@ static void release(struct core *c, uint32_t later, int64_t since_ms)
     j->later = false;
     j->since_ms = MAX(since_ms, j->submit_ms);
     later_free(&c->laters, later);
+    ledger_note(c, j);
     if (j->state == JOB_QUEUED)
         core_wait(c, job);
 }
@@ -362,6 +363,7 @@ int64_t core_wake_ms(const struct core *c)
     int64_t due_ms = l->due.n ? l->at[heap_top(&l->due)].begin_ms : INT64_MAX;
     bool reviews = c->queue.waiting && c->cluster.holding && (c->policy.take_back || c->claims);
     int64_t wake_ms = MIN(due_ms, windows_wake_ms(c));
+    wake_ms = MIN(wake_ms, rules_wake_ms(c));
     return reviews ? MIN(wake_ms, c->review_ms) : wake_ms;
 }
 

@@ -17,7 +17,23 @@ struct lifting {
     struct aside *aside; /* nodes that are not as they were; one each at most */
     uint32_t n;
     bool any_down, any_kept; /* among the machines that could run it */
+    uint64_t all, open;      /* GPU models: that it may take, and that no limit keeps it from */
+    uint16_t zone;
 };
+
+static bool is_narrow(const struct lifting *l)
+{
+    return l->open != l->all;
+}
+
+/* What it asks for: pools and limits by model are a part of that.  false: there is nothing left. */
+static bool ask(const struct lifting *l, unsigned lifts)
+{
+    l->r->zone = lifts & LIFT_POOLS ? 0 : l->zone;
+    if (is_narrow(l))
+        l->r->models = lifts & LIFT_MODELS ? l->all : l->open;
+    return !is_narrow(l) || l->r->models;
+}
 
 /* Are the GPUs that are free there enough for a replica, if CPUs and memory were? */
 static bool has_gpus(const struct kind *k, const struct room *free, const struct request *r)
@@ -86,6 +102,8 @@ static void lift_windows(const struct lifting *l, bool lift)
 static bool fits(struct lifting *l, unsigned lifts)
 {
     struct cluster *cl = &l->c->cluster;
+    if (!ask(l, lifts))
+        return false;
     if (lifts & LIFT_WINDOW)
         lift_windows(l, true);
     for (uint32_t i = 0; i < cl->nodes && lifts; i++) {
@@ -126,13 +144,15 @@ static void look_around(struct lifting *l)
  * that what stays is what is nearest to hand. */
 static unsigned leave_out(struct lifting *l)
 {
-    static const unsigned order[] = { LIFT_DOWN, LIFT_BUSY, LIFT_WINDOW,
-                                      LIFT_MEM,  LIFT_CPU,  LIFT_KEPT };
-    unsigned set = LIFT_DOWN | LIFT_WINDOW | LIFT_BUSY | LIFT_MEM | LIFT_CPU | LIFT_KEPT;
+    static const unsigned order[] = { LIFT_POOLS,  LIFT_MODELS, LIFT_DOWN, LIFT_BUSY,
+                                      LIFT_WINDOW, LIFT_MEM,    LIFT_CPU,  LIFT_KEPT };
+    unsigned set = LIFT_POOLS | LIFT_MODELS | LIFT_DOWN | LIFT_WINDOW | LIFT_BUSY | LIFT_MEM |
+                   LIFT_CPU | LIFT_KEPT;
     for (size_t i = 0; i < ARRAY_LEN(order); i++) {
         unsigned lift = order[i];
         bool is_none =
             (lift == LIFT_DOWN && !l->any_down) || (lift == LIFT_KEPT && !l->any_kept) ||
+            (lift == LIFT_POOLS && l->zone == 0) || (lift == LIFT_MODELS && !is_narrow(l)) ||
             (lift == LIFT_WINDOW && l->c->cluster.windows == 0 && l->c->cluster.reservations == 0);
         bool is_less = lift & (LIFT_MEM | LIFT_CPU | LIFT_KEPT) && set & LIFT_BUSY;
         if (is_none || is_less || fits(l, set & ~lift))
@@ -144,10 +164,16 @@ static unsigned leave_out(struct lifting *l)
 unsigned lift_least(struct core *c, const struct job *j)
 {
     struct request r = window_request(c, j);
-    struct lifting l = { .c = c, .j = j, .r = &r };
+    struct lifting l = { .c = c, .j = j, .r = &r, .zone = r.zone };
     struct err never;
-    if (finds_room(&l))
+    uint32_t by;
+    l.all = request_models(c, &r);
+    l.open = core_amounts(c, &r).of[RES_GPU] && c->shares.ruled
+               ? core_open_models(c, j->leaf, &r, (struct gone){ 0 }, &by)
+               : l.all;
+    if (ask(&l, 0) && finds_room(&l))
         return 0;
+    ask(&l, LIFT_POOLS | LIFT_MODELS);
     if (place_check_possible(&c->cluster, l.r, &never) < 0)
         return LIFT_NEVER;
     AUTO(free_p) struct aside *aside = xcalloc(c->cluster.nodes + 1, sizeof *aside);

@@ -15,6 +15,8 @@ enum lift {
     LIFT_BUSY = 1 << 3,   /* all of that and all that runs, on the machines that could run it */
     LIFT_DOWN = 1 << 4,   /* that machines are drained or down */
     LIFT_WINDOW = 1 << 6, /* that machines are lent at other times, or not for long enough */
+    LIFT_POOLS = 1 << 7,  /* that its tenant may not use some machines */
+    LIFT_MODELS = 1 << 8, /* that limits keep it from some GPU models */
     LIFT_NEVER = 1 << 5 /* with nothing else running, and all machines up, it has no room either */
 };
 

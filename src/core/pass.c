@@ -46,6 +46,8 @@ static bool freed_has_room(const struct cluster *cl, const struct request *r)
 static void wake_for_room(struct core *c)
 {
     bool look = c->cluster.freed_n <= FREED_LOOK_MAX;
+    if (c->cluster.freed_n || c->review)
+        queue_wake_narrow(&c->queue, &c->shapes, &c->shares);
     for (uint32_t i = 0; i < c->shapes.n && c->cluster.freed_n; i++) {
         struct shape *s = &c->shapes.at[i];
         if (s->refs == 0 || !c->shapes.no_room[i])
@@ -145,7 +147,7 @@ struct event action_event(const struct action *a, int64_t now_ms)
         break;
     case ACT_TAKE:
         ev.kind = EVENT_TAKE;
-        ev.take = (struct event_take){ a->job, a->by };
+        ev.take = (struct event_take){ a->job, a->by, a->why };
         break;
     }
     return ev;
@@ -192,14 +194,13 @@ static void take(struct core *c, uint32_t job, struct arena *a, struct plan *out
 }
 
 /* There is no room that is nobody's: borrows some that is kept, or takes some back. */
-static bool make_room(struct core *c, uint32_t job, const struct user_group *u, struct arena *a,
-                      struct plan *out)
+static bool make_room(struct core *c, const struct request *r, const struct user_group *u,
+                      struct arena *a, struct plan *out)
 {
-    const struct job *j = &c->queue.job[job];
-    const struct request *r = &c->shapes.at[j->shape].request;
+    uint32_t job = c->queue.group[u->group].first;
     uint64_t need_milli = core_amounts(c, r).of[RES_GPU];
-    uint64_t *failed_milli = &c->shares.at[j->leaf].take_failed_milli;
-    if (claims_lend(c, job)) {
+    uint64_t *failed_milli = &c->shares.at[c->queue.job[job].leaf].take_failed_milli;
+    if (claims_lend(c, job, r)) {
         core_place(c, job, c->slots, r->replicas, c->now_ms);
         plan_start(out, a, &c->queue.job[job]);
         return true;
@@ -210,7 +211,7 @@ static bool make_room(struct core *c, uint32_t job, const struct user_group *u, 
         c->review = false;
         return false;
     }
-    if (!take_find(c, job, u->rank, (double)u->worth)) {
+    if (!take_find(c, job, r, u)) {
         *failed_milli = need_milli;
         return false;
     }
@@ -222,23 +223,29 @@ static bool make_room(struct core *c, uint32_t job, const struct user_group *u, 
 static bool try_group(struct core *c, uint32_t group, const struct user_group *u, struct arena *a,
                       struct plan *out)
 {
-    struct group *g = &c->queue.group[group];
+    const struct group *g = &c->queue.group[group];
     const struct shape *s = &c->shapes.at[g->shape];
-    enum resource which;
-    uint32_t over = core_over_limit(c, &c->queue.job[g->first], &which), job = g->first;
-    if (over != NONE) {
-        queue_block_limit(&c->queue, &c->shapes, &c->shares, group, over, which);
+    struct request narrowed;
+    struct refusal by;
+    const struct request *r = core_allowed(c, g->leaf, &s->request, &narrowed, &by);
+    uint32_t job = g->first, shape = g->shape;
+    if (!r) {
+        queue_block(&c->queue, &c->shapes, &c->shares, group, by, false);
         return false;
     }
-    if (!c->shapes.no_room[g->shape] &&
-        !(s->woken == c->passes && !freed_has_room(&c->cluster, &s->request)) &&
-        find_place(c, &s->request)) {
-        core_place(c, job, c->slots, s->request.replicas, c->now_ms);
+    if (!c->shapes.no_room[shape] && !(s->woken == c->passes && !freed_has_room(&c->cluster, r)) &&
+        find_place(c, r)) {
+        core_place(c, job, c->slots, r->replicas, c->now_ms);
         plan_start(out, a, &c->queue.job[job]);
         return true;
     }
-    queue_no_room(&c->queue, &c->shapes, g->shape);
-    return is_its_review(c, c->queue.job[job].id) && make_room(c, job, u, a, out);
+    if (r != &narrowed) /* else others may have room where this one may not go */
+        queue_no_room(&c->queue, &c->shapes, shape);
+    if (is_its_review(c, c->queue.job[job].id) && make_room(c, r, u, a, out))
+        return true;
+    if (r == &narrowed && !c->shapes.no_room[shape])
+        queue_block(&c->queue, &c->shapes, &c->shares, group, by, true);
+    return false;
 }
 
 /* The user who is next in the order of the policy. */
@@ -320,13 +327,10 @@ static bool try_claim(struct core *c, uint32_t claim, struct arena *a, struct pl
 {
     const struct claim *cl = &c->claim[claim];
     uint32_t job = cl->job;
-    const struct job *j = &c->queue.job[job];
-    const struct request *r = &c->shapes.at[j->shape].request;
-    enum resource which;
+    struct request narrowed;
+    const struct request *r = core_job_allowed(c, &c->queue.job[job], &narrowed);
     out->considered++;
-    if (core_over_limit(c, j, &which) != NONE)
-        return false;
-    if (!core_find_claimed(c, cl, r))
+    if (!r || !core_find_claimed(c, cl, r))
         return false;
     core_place(c, job, c->slots, r->replicas, c->now_ms);
     plan_start(out, a, &c->queue.job[job]);
@@ -365,6 +369,38 @@ static void hand_back(struct core *c, struct arena *a, struct plan *out)
     }
 }
 
+static int by_id(const void *pa, const void *pb)
+{
+    uint64_t a = ((const struct action *)pa)->job.v, b = ((const struct action *)pb)->job.v;
+    return a < b ? -1 : a > b;
+}
+
+/* What is frozen because a tenant above it is closed: only what loses no work, and runs. */
+static bool leaves_closed(const struct core *c, const struct job *j, enum take_why *out)
+{
+    struct refusal by;
+    if (j->state != JOB_RUNNING || !j->thaw_cost_ms || j->restarts || !core_closed(c, j->leaf, &by))
+        return false;
+    *out = by.why == WHY_BUDGET ? TAKE_BUDGET : TAKE_EXPIRED;
+    return *out == TAKE_EXPIRED || c->policy.budget_freezes;
+}
+
+static void hand_back_closed(struct core *c, struct arena *a, struct plan *out)
+{
+    size_t first = out->n;
+    for (uint32_t i = 0; i < c->queue.holders && c->shares.closed; i++) {
+        const struct job *j = &c->queue.job[c->queue.holder[i]];
+        enum take_why why;
+        if (!leaves_closed(c, j, &why))
+            continue;
+        core_take(c, c->queue.holder[i], c->now_ms);
+        plan_add(out, a, ACT_TAKE, j, NULL, 0);
+        out->action[out->n - 1].why = why;
+    }
+    if (out->n > first) /* holders stand in no order */
+        qsort(out->action + first, out->n - first, sizeof *out->action, by_id);
+}
+
 /* Jobs that have a promise start when all of its slots are free. */
 static void try_promises(struct core *c, struct arena *a, struct plan *out)
 {
@@ -374,9 +410,8 @@ static void try_promises(struct core *c, struct arena *a, struct plan *out)
         const struct job *j = &c->queue.job[job];
         const struct request *r = &c->shapes.at[j->shape].request;
         out->considered++;
-        enum resource which;
         if (j->state == JOB_FREEZING || !cluster_has_room(&c->cluster, r, p->slot, n) ||
-            core_over_limit(c, j, &which) != NONE) { /* over a limit: the next pass breaks it */
+            !core_may_have(c, j, p->slot, n)) { /* over a limit: the next pass breaks it */
             i++;
             continue;
         }
@@ -400,6 +435,7 @@ void core_open_pass(struct core *c, int64_t wall_ms)
 {
     windows_review(c, wall_ms);
     reservations_review(c, wall_ms);
+    rules_review(c, wall_ms);
     core_learn(c);
     windows_learn(c);
     later_due(c, wall_ms);
@@ -421,8 +457,11 @@ void core_pass(struct core *c, int64_t now_ms, struct arena *a, struct plan *out
     c->now_ms = MAX(now_ms, c->now_ms);
     c->passes++;
     *out = (struct plan){ 0 };
+    ledger_look(c, c->now_ms);
+    ledger_count(c, c->now_ms);
     core_open_pass(c, now_ms);
     hand_back(c, a, out);
+    hand_back_closed(c, a, out);
     try_promises(c, a, out);
     try_claims(c, a, out);
     wake_for_room(c);

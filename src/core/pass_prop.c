@@ -28,11 +28,9 @@ static void build(struct world *w, struct core *c, bool claims)
 static bool could_start(struct core *c, uint32_t job)
 {
     const struct job *j = &c->queue.job[job];
-    const struct request *r = &c->shapes.at[j->shape].request;
-    struct amounts a = core_amounts(c, r);
-    enum resource which;
-    return shares_over_limit(&c->shares, j->leaf, &a, &which) == NONE &&
-           place_find(&c->cluster, &c->demand, r, &c->scratch, c->slots);
+    struct request narrowed;
+    const struct request *r = core_job_allowed(c, j, &narrowed);
+    return r && place_find(&c->cluster, &c->demand, r, &c->scratch, c->slots);
 }
 
 static bool waits(const struct core *c, uint32_t job)

@@ -250,7 +250,7 @@ static int why_no_kind(const struct cluster *c, const struct request *r, struct 
     uint32_t gpus = 0, gpu_mem_mib = 0, cpu_milli = 0, mem_mib = 0; /* the most on one machine */
     for (uint32_t i = 0; i < c->kinds; i++) {
         const struct kind *k = &c->kind[i];
-        if (r->models && !(r->models >> k->model & 1))
+        if ((r->models && !(r->models >> k->model & 1)) || !kind_in_zone(k, r))
             continue;
         gpus = MAX(gpus, (uint32_t)k->gpus);
         gpu_mem_mib = MAX(gpu_mem_mib, k->gpu_mem_mib);
@@ -290,6 +290,8 @@ int place_check_possible(const struct cluster *c, const struct request *r, struc
     single.replicas = 1;
     for (uint32_t i = 0; i < c->kinds; i++) {
         struct room idle = kind_room(&c->kind[i]);
+        if (!kind_in_zone(&c->kind[i], r))
+            continue;
         any = any || kind_allows(&c->kind[i], r);
         one = one || room_replicas(&c->kind[i], &idle, &single, 1) > 0;
     }

@@ -35,6 +35,8 @@ static const struct policy_key keys[] = {
       "So often all that wait are looked at for taking back" },
     { "window_lead_ms", offsetof(struct policy, window_lead_ms), MINUTE_MS, DAY_MS, 30 * MINUTE_MS,
       "So long before a window ends only jobs start there that surely end in time" },
+    { "budget_freezes", offsetof(struct policy, budget_freezes), 0, 1, 1,
+      "1: when a budget is spent, running jobs are frozen that lose no work by it; 0: they go on" },
 };
 
 _Static_assert(ARRAY_LEN(keys) <= POLICY_KEYS_MAX, "readers have room for them");

@@ -95,14 +95,15 @@ void promise_break(struct core *c, uint32_t job)
         core_wait(c, job);
 }
 
-/* Its slots are free, but it may not have them. */
+/* Its slots are free, but it may not have them; or its tenant is closed. */
 static bool is_over_limit(const struct core *c, const struct promise *p)
 {
     const struct job *j = &c->queue.job[p->job];
-    enum resource which;
+    if (core_opens_ms(c, j->leaf) != INT64_MIN)
+        return true;
     return j->state != JOB_FREEZING &&
            cluster_has_room(&c->cluster, &c->shapes.at[j->shape].request, p->slot, p->n) &&
-           core_over_limit(c, j, &which) != NONE;
+           !core_may_have(c, j, p->slot, p->n);
 }
 
 void promises_review(struct core *c)

@@ -296,27 +296,43 @@ void queue_room_came(struct queue *q, struct shapes *sh, uint32_t shape)
     q->room_came = true;
 }
 
-void queue_block_limit(struct queue *q, struct shapes *sh, struct shares *s, uint32_t group,
-                       uint32_t share, enum resource which)
+void queue_block(struct queue *q, struct shapes *sh, struct shares *s, uint32_t group,
+                 struct refusal by, bool narrow)
 {
     struct group *g = &q->group[group];
     sh->at[g->shape].open--;
     q->ready -= !sh->no_room[g->shape];
     s->at[g->leaf].groups.at[g->leaf_at].shape = NONE;
-    g->limit = (uint8_t)which;
-    g->blocked_on = share;
+    g->why = (uint8_t)by.why;
+    g->narrow = narrow;
+    g->blocked_on = by.share;
     g->blocked_prev = NONE;
-    g->blocked_next = s->at[share].blocked;
+    g->blocked_next = s->at[by.share].blocked;
     if (g->blocked_next != NONE)
         q->group[g->blocked_next].blocked_prev = group;
-    s->at[share].blocked = group;
+    s->at[by.share].blocked = group;
+}
+
+void queue_wake_share(struct queue *q, struct shapes *sh, struct shares *s, uint32_t share)
+{
+    while (s->at[share].blocked != NONE)
+        unblock(q, sh, s, s->at[share].blocked);
+}
+
+void queue_wake_narrow(struct queue *q, struct shapes *sh, struct shares *s)
+{
+    for (uint32_t i = 0; i < s->n && s->ruled; i++)
+        for (uint32_t g = s->at[i].blocked, next; g != NONE; g = next) {
+            next = q->group[g].blocked_next;
+            if (q->group[g].narrow)
+                unblock(q, sh, s, g);
+        }
 }
 
 void queue_wake_limit(struct queue *q, struct shapes *sh, struct shares *s, uint32_t leaf)
 {
     for (uint32_t i = leaf; i != NONE; i = s->at[i].parent)
-        while (s->at[i].blocked != NONE)
-            unblock(q, sh, s, s->at[i].blocked);
+        queue_wake_share(q, sh, s, i);
 }
 
 void queue_wake_all(struct queue *q, struct shapes *sh, struct shares *s)
@@ -325,17 +341,15 @@ void queue_wake_all(struct queue *q, struct shapes *sh, struct shares *s)
         if (sh->at[i].refs)
             queue_room_came(q, sh, i);
     for (uint32_t i = 0; i < s->n; i++)
-        while (s->at[i].blocked != NONE)
-            unblock(q, sh, s, s->at[i].blocked);
+        queue_wake_share(q, sh, s, i);
     q->room_came = true;
 }
 
-enum reason queue_why(const struct queue *q, const struct shapes *sh, const struct shares *s,
-                      uint32_t group)
+enum reason queue_why(const struct queue *q, const struct shapes *sh, uint32_t group)
 {
     const struct group *g = &q->group[group];
     if (g->blocked_on != NONE)
-        return s->at[g->blocked_on].is_user ? WHY_LIMIT_USER : WHY_LIMIT_TENANT;
+        return (enum reason)g->why;
     return sh->no_room[g->shape] ? WHY_ROOM : WHY_NEW;
 }
 

@@ -8,6 +8,7 @@
 #ifndef NS_CORE_QUEUE_H
 #define NS_CORE_QUEUE_H
 
+#include "core/allow.h"
 #include "core/core.h"
 #include "core/history.h"
 #include "core/reason.h"
@@ -42,6 +43,7 @@ struct job {
     struct held *held; /* NULL while it holds nothing */
     uint32_t leaf, shape;
     uint32_t family;            /* what work it is: see event_submit */
+    uint32_t asks_milli;        /* GPUs, as the ledger counts it while it waits */
     uint32_t group, prev, next; /* while it waits; NONE otherwise */
     uint8_t state, priority;
     float ahead;           /* GPU thousandths before it, when that was forecast */
@@ -54,6 +56,8 @@ struct job {
     bool promised : 1;     /* its slots are its own as soon as they are free; it is in no group */
     bool is_stated : 1;    /* its start was forecast */
     bool restarts : 1;     /* a freeze loses its work: it runs again from the start */
+    bool is_wanted : 1;    /* counted as waiting, and as taken back: see ledger.h */
+    bool is_out : 1;
 };
 
 struct group {
@@ -62,7 +66,8 @@ struct group {
     uint32_t first, last, n;             /* jobs, oldest first */
     uint32_t blocked_on;                 /* the share whose limit it waits for, or NONE */
     uint8_t priority, stage;             /* stage: see history_bin */
-    uint8_t limit;                       /* enum resource, when it waits for a limit */
+    uint8_t why;                         /* enum reason, while blocked_on is somebody */
+    bool narrow;                         /* and room for what it may have there would do as well */
     uint32_t leaf_at;                    /* in its user's list */
     uint32_t shape_prev, shape_next;     /* groups of the same shape */
     uint32_t blocked_prev, blocked_next; /* groups that wait for the same share */
@@ -100,15 +105,17 @@ void queue_remove(struct queue *q, struct shapes *sh, struct shares *s, uint32_t
 void queue_no_room(struct queue *q, struct shapes *sh,
                    uint32_t shape); /* until room is freed for it */
 void queue_room_came(struct queue *q, struct shapes *sh, uint32_t shape); /* it may fit again */
-void queue_block_limit(struct queue *q, struct shapes *sh, struct shares *s, uint32_t group,
-                       uint32_t share, enum resource which);
+/* It waits for this share; narrow: it may have a part of the models, and there was no room there. */
+void queue_block(struct queue *q, struct shapes *sh, struct shares *s, uint32_t group,
+                 struct refusal by, bool narrow);
+void queue_wake_share(struct queue *q, struct shapes *sh, struct shares *s, uint32_t share);
+void queue_wake_narrow(struct queue *q, struct shapes *sh, struct shares *s); /* room came */
 void queue_wake_limit(struct queue *q, struct shapes *sh, struct shares *s,
                       uint32_t leaf); /* of leaf and above */
 void queue_wake_all(struct queue *q, struct shapes *sh, struct shares *s);
 
 /* Why the group waits, as the last pass found it. */
-enum reason queue_why(const struct queue *q, const struct shapes *sh, const struct shares *s,
-                      uint32_t group);
+enum reason queue_why(const struct queue *q, const struct shapes *sh, uint32_t group);
 
 /* The class of the group's first job, lifted by its age. */
 uint32_t queue_rank(const struct user_group *g, const struct policy *p, int64_t now_ms);

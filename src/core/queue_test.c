@@ -148,12 +148,12 @@ static void a_shape_without_room_makes_its_groups_unready(void)
     queue_no_room(&l.q, &l.sh, shape);
     queue_no_room(&l.q, &l.sh, shape);
     CHECK(l.q.ready == 1);
-    CHECK_INT(queue_why(&l.q, &l.sh, &l.s, l.q.job[b].group), WHY_ROOM);
+    CHECK_INT(queue_why(&l.q, &l.sh, l.q.job[b].group), WHY_ROOM);
     waiting(&l, 4, l.ann, 1);
     CHECK(l.q.ready == 1 && !l.q.room_came);
     queue_room_came(&l.q, &l.sh, shape);
     CHECK(l.q.ready == 3 && l.q.room_came);
-    CHECK_INT(queue_why(&l.q, &l.sh, &l.s, l.q.job[b].group), WHY_NEW);
+    CHECK_INT(queue_why(&l.q, &l.sh, l.q.job[b].group), WHY_NEW);
 }
 
 static void a_group_at_a_limit_waits_until_something_below_it_ends(void)
@@ -161,11 +161,11 @@ static void a_group_at_a_limit_waits_until_something_below_it_ends(void)
     AUTO(line_free) struct line l = fresh();
     uint32_t a = waiting(&l, 1, l.ann, 1), b = waiting(&l, 2, l.bob, 1);
     uint32_t ga = l.q.job[a].group, gb = l.q.job[b].group;
-    queue_block_limit(&l.q, &l.sh, &l.s, ga, l.ann, RES_GPU);
-    queue_block_limit(&l.q, &l.sh, &l.s, gb, l.tenant, RES_JOBS);
+    queue_block(&l.q, &l.sh, &l.s, ga, (struct refusal){ l.ann, WHY_LIMIT_USER }, false);
+    queue_block(&l.q, &l.sh, &l.s, gb, (struct refusal){ l.tenant, WHY_LIMIT_TENANT }, false);
     CHECK_INT(l.q.ready, 0);
-    CHECK_INT(queue_why(&l.q, &l.sh, &l.s, ga), WHY_LIMIT_USER);
-    CHECK_INT(queue_why(&l.q, &l.sh, &l.s, gb), WHY_LIMIT_TENANT);
+    CHECK_INT(queue_why(&l.q, &l.sh, ga), WHY_LIMIT_USER);
+    CHECK_INT(queue_why(&l.q, &l.sh, gb), WHY_LIMIT_TENANT);
     queue_wake_limit(&l.q, &l.sh, &l.s, l.bob); /* bob's job ended: the tenant has room, ann not */
     CHECK(l.q.ready == 1 && l.q.group[gb].blocked_on == NONE);
     CHECK_INT(l.q.group[ga].blocked_on, l.ann);
@@ -177,7 +177,8 @@ static void waking_all_makes_every_group_ready(void)
 {
     AUTO(line_free) struct line l = fresh();
     uint32_t a = waiting(&l, 1, l.ann, 1), b = waiting(&l, 2, l.bob, 2);
-    queue_block_limit(&l.q, &l.sh, &l.s, l.q.job[a].group, l.tenant, RES_GPU);
+    queue_block(&l.q, &l.sh, &l.s, l.q.job[a].group, (struct refusal){ l.tenant, WHY_LIMIT_TENANT },
+                false);
     queue_no_room(&l.q, &l.sh, l.q.job[a].shape);
     queue_no_room(&l.q, &l.sh, l.q.job[b].shape);
     CHECK_INT(l.q.ready, 0);
@@ -250,8 +251,9 @@ static void step(struct line *l, struct rng *r, uint32_t i, bool *waits)
     case 1: queue_room_came(&l->q, &l->sh, l->q.job[i].shape); break;
     case 2:
         if (g != NONE && l->q.group[g].blocked_on == NONE)
-            queue_block_limit(&l->q, &l->sh, &l->s, g, rng_below(r, 2) ? l->tenant : l->bob,
-                              RES_GPU);
+            queue_block(&l->q, &l->sh, &l->s, g,
+                        (struct refusal){ rng_below(r, 2) ? l->tenant : l->bob, WHY_LIMIT_TENANT },
+                        rng_below(r, 2));
         break;
     case 3: queue_wake_limit(&l->q, &l->sh, &l->s, l->q.job[i].leaf); break;
     default:

@@ -13,6 +13,9 @@
     X(FROZEN, "frozen", "it is frozen: it waits until someone thaws it")                           \
     X(LIMIT_TENANT, "tenant_limit", "its tenant is at a limit")                                    \
     X(LIMIT_USER, "user_limit", "its user is at a limit")                                          \
+    X(BUDGET, "budget", "its tenant has used up its GPU-hours")                                    \
+    X(EXPIRED, "expired", "its tenant's time has ended")                                           \
+    X(POOLS, "pools", "its tenant may not use the machines that could run it now")                 \
     X(ROOM, "room", "no machine has room for it now")                                              \
     X(TOO_LARGE, "too_large", "no machine here is large enough for it any more")                   \
     X(WINDOW, "window", "the machines that could run it are lent at other times, or reserved")     \

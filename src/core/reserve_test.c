@@ -81,7 +81,7 @@ static void what_could_not_be_gone_in_time_does_not_start_there(void)
     struct explanation x;
     struct err e;
     CHECK(core_explain(s.c, (job_id){ second }, s.now_ms, &x, &e) == 0);
-    CHECK(x.n == 1 && x.line[0].why == WHY_WINDOW && strstr(x.line[0].text, "'class'"));
+    CHECK(x.n == 1 && x.line[0].why == WHY_WINDOW && x.line[0].reservation == 1);
     uint64_t brief = submit(&s, "lab", 2, (struct life){ .limit_ms = HOUR_MS });
     CHECK(small_pass_at(&s, 2 * HOUR_MS) == 1 && where(&s, brief) == 0);
     CHECK(small_state(&s, second) == JOB_QUEUED);

@@ -74,5 +74,7 @@ struct amounts request_amounts(const struct request *r, uint32_t share_milli)
     a.of[RES_CPU] = (uint64_t)r->cpu_milli * r->replicas;
     a.of[RES_MEM] = (uint64_t)r->mem_mib * r->replicas;
     a.of[RES_JOBS] = 1;
+    a.of[RES_NOTEBOOKS] = r->notebook;
+    a.of[RES_STORAGE] = (uint64_t)r->disk_mib * r->replicas;
     return a;
 }

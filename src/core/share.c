@@ -66,6 +66,7 @@ void shares_free(struct shares *s)
 {
     for (uint32_t i = 0; i < s->n; i++) {
         free(s->at[i].name);
+        rules_free(s->at[i].rules);
         heap_free(&s->at[i].ready);
         free(s->at[i].groups.at);
         free(s->at[i].groups.pos);
@@ -79,7 +80,8 @@ void shares_free(struct shares *s)
 uint32_t shares_tenant(const struct shares *s, struct str name)
 {
     uint64_t unused;
-    return find(s, SHARE_ROOT, name, &unused); /* tenants' names are unique in the whole tree */
+    uint32_t i = find(s, SHARE_ROOT, name, &unused); /* their names are unique in the whole tree */
+    return i != NONE && s->at[i].removed ? NONE : i;
 }
 
 uint32_t shares_user(const struct shares *s, uint32_t tenant, struct str name)
@@ -96,56 +98,9 @@ uint32_t shares_add_user(struct shares *s, uint32_t tenant, struct str name, int
         return i;
     i = add(s, tenant, name, true, now_ms);
     s->at[i].limit = s->at[tenant].user_limit;
+    s->at[i].zone = s->at[tenant].zone;
     map_set(&s->find, key, i);
     return i;
-}
-
-static int check_parent(const struct shares *s, uint32_t self, uint32_t parent,
-                        const struct event_tenant *t, struct err *e)
-{
-    if (parent == NONE) {
-        err_set(e, ERR_INVALID, "tenant '%.*s': its parent '%.*s' does not exist", STR_ARG(t->name),
-                STR_ARG(t->parent));
-        return err_hint(e, "make the parent first");
-    }
-    for (uint32_t p = parent; p != NONE; p = s->at[p].parent)
-        if (p == self) {
-            err_set(e, ERR_INVALID,
-                    "tenant '%.*s' cannot be below '%.*s': that is a cycle in the tree",
-                    STR_ARG(t->name), STR_ARG(t->parent));
-            return err_hint(e, "choose a parent that is not the tenant itself or one below it");
-        }
-    if (s->at[parent].depth + 2 >= TREE_DEPTH_MAX)
-        return err_set(e, ERR_INVALID, "tenant '%.*s': the tree is deeper than %d levels",
-                       STR_ARG(t->name), TREE_DEPTH_MAX - 2);
-    if (self != NONE && s->at[self].parent != parent) {
-        err_set(e, ERR_INVALID, "tenant '%.*s' cannot move from '%s' to '%.*s'", STR_ARG(t->name),
-                s->at[s->at[self].parent].name, STR_ARG(t->parent));
-        return err_hint(e, "make a new tenant there; past use belongs to the place in the tree");
-    }
-    return 0;
-}
-
-int shares_set_tenant(struct shares *s, const struct event_tenant *t, int64_t now_ms, struct err *e)
-{
-    uint64_t key = 0;
-    uint32_t parent = t->parent.n ? shares_tenant(s, t->parent) : SHARE_ROOT;
-    uint32_t i = find(s, SHARE_ROOT, t->name, &key);
-    if (check_parent(s, i, parent, t, e) < 0)
-        return -1;
-    if (i == NONE) {
-        i = add(s, parent, t->name, false, now_ms);
-        map_set(&s->find, key, i);
-    }
-    struct share *sh = &s->at[i];
-    sh->weight_milli = t->weight_milli;
-    sh->guarantee_milli = (int64_t)t->guarantee_milli;
-    sh->limit = t->limit;
-    sh->user_limit = t->user_limit;
-    for (uint32_t u = 0; u < s->n; u++)
-        if (s->at[u].is_user && s->at[u].parent == i)
-            s->at[u].limit = t->user_limit;
-    return 0;
 }
 
 /* ---- what they have and had ---- */
@@ -171,6 +126,108 @@ static void settle(const struct shares *s, struct share *sh, int64_t now_ms)
     sh->past_cost_ms = past_at(s, sh, now_ms);
     sh->past_at_ms = MAX(now_ms, sh->past_at_ms);
 }
+
+/* ---- tenants come, change, move and go ---- */
+
+/* Of tenants, the users not counted. */
+static uint32_t levels_below(const struct shares *s, uint32_t share)
+{
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < s->n && share != NONE; i++)
+        if (!s->at[i].is_user && share_is_below(s, i, share))
+            most = MAX(most, s->at[i].depth - s->at[share].depth);
+    return most;
+}
+
+static int check_parent(const struct shares *s, uint32_t self, uint32_t parent,
+                        const struct event_tenant *t, struct err *e)
+{
+    if (parent == NONE) {
+        err_set(e, ERR_INVALID, "tenant '%.*s': its parent '%.*s' does not exist", STR_ARG(t->name),
+                STR_ARG(t->parent));
+        return err_hint(e, "make the parent first");
+    }
+    for (uint32_t p = parent; p != NONE; p = s->at[p].parent)
+        if (p == self) {
+            err_set(e, ERR_INVALID,
+                    "tenant '%.*s' cannot be below '%.*s': that is a cycle in the tree",
+                    STR_ARG(t->name), STR_ARG(t->parent));
+            return err_hint(e, "choose a parent that is not the tenant itself or one below it");
+        }
+    if (s->at[parent].depth + levels_below(s, self) + 2 >= TREE_DEPTH_MAX)
+        return err_set(e, ERR_INVALID, "tenant '%.*s': the tree is deeper than %d levels",
+                       STR_ARG(t->name), TREE_DEPTH_MAX - 2);
+    return 0;
+}
+
+/* What the moved share has and had is no longer, or from now on, of this one and those above it. */
+static void carry(struct shares *s, const struct share *moved, uint32_t to, int sign,
+                  int64_t now_ms)
+{
+    for (uint32_t i = to; i != NONE; i = s->at[i].parent) {
+        struct share *sh = &s->at[i];
+        settle(s, sh, now_ms);
+        sh->past_cost_ms = MAX(sh->past_cost_ms + sign * moved->past_cost_ms, 0.0);
+        sh->cost_milli += sign * moved->cost_milli;
+        sh->kept_milli += sign * moved->kept_milli;
+        sh->waiting = sign > 0 ? sh->waiting + moved->waiting : sh->waiting - moved->waiting;
+        for (int r = 0; r < RES_COUNT; r++)
+            sh->used.of[r] =
+                sign > 0 ? sh->used.of[r] + moved->used.of[r] : sh->used.of[r] - moved->used.of[r];
+    }
+}
+
+static void move(struct shares *s, uint32_t share, uint32_t parent, int64_t now_ms)
+{
+    settle(s, &s->at[share], now_ms);
+    carry(s, &s->at[share], s->at[share].parent, -1, now_ms);
+    s->at[share].parent = parent;
+    carry(s, &s->at[share], parent, 1, now_ms);
+    for (uint32_t i = 1; i < s->n; i++) {
+        s->at[i].depth = 0;
+        for (uint32_t up = i; up != SHARE_ROOT; up = s->at[up].parent)
+            s->at[i].depth++;
+    }
+}
+
+int shares_set_tenant(struct shares *s, const struct event_tenant *t, int64_t now_ms, struct err *e)
+{
+    uint64_t key = 0;
+    uint32_t parent = t->parent.n ? shares_tenant(s, t->parent) : SHARE_ROOT;
+    uint32_t i = find(s, SHARE_ROOT, t->name, &key);
+    if (check_parent(s, i, parent, t, e) < 0)
+        return -1;
+    if (i == NONE) {
+        i = add(s, parent, t->name, false, now_ms);
+        map_set(&s->find, key, i);
+    }
+    if (s->at[i].parent != parent)
+        move(s, i, parent, now_ms);
+    struct share *sh = &s->at[i];
+    sh->removed = false;
+    sh->weight_milli = t->weight_milli;
+    sh->guarantee_milli = (int64_t)t->guarantee_milli;
+    sh->limit = t->limit;
+    sh->user_limit = t->user_limit;
+    for (uint32_t u = 0; u < s->n; u++)
+        if (s->at[u].is_user && s->at[u].parent == i)
+            s->at[u].limit = t->user_limit;
+    return 0;
+}
+
+int shares_remove_tenant(struct shares *s, uint32_t tenant, struct err *e)
+{
+    for (uint32_t i = 0; i < s->n; i++)
+        if (s->at[i].parent == tenant && !s->at[i].is_user && !s->at[i].removed) {
+            err_set(e, ERR_CONFLICT, "tenant '%s' has tenants below it, '%s' for one",
+                    s->at[tenant].name, s->at[i].name);
+            return err_hint(e, "remove those first, or move them");
+        }
+    s->at[tenant].removed = true;
+    return 0;
+}
+
+/* ---- charging them ---- */
 
 void shares_charge(struct shares *s, uint32_t leaf, const struct amounts *a, int64_t cost_milli,
                    int sign, int64_t now_ms)
@@ -270,8 +327,8 @@ void shares_set_levels(struct shares *s, int64_t now_ms)
     for (uint32_t i = 1; i < s->n; i++) {
         struct share *sh = &s->at[i];
         sh->past_milli = share_past_milli(s, i, now_ms);
-        if (sh->waiting == 0)
-            continue;
+        if (sh->waiting == 0 || sh->closed)
+            continue; /* what may not start takes no part */
         s->at[sh->parent].level += past_above(sh);
         s->at[sh->parent].level_weight += sh->weight_milli;
     }

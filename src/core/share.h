@@ -18,6 +18,7 @@
 #include "base/heap.h"
 #include "base/map.h"
 #include "core/event.h"
+#include "core/rules.h"
 
 /* What a pass compares of a user's groups, side by side: it looks through them often, and there are
  * more of them than a cache holds. */
@@ -43,6 +44,10 @@ struct share {
     uint32_t parent; /* NONE at the root */
     uint32_t depth;  /* root 0 */
     bool is_user;
+    bool removed;        /* a tenant that is no more: its past is kept, in case it comes back */
+    uint8_t closed;      /* nothing of it and below it starts: enum reason; 0: it may */
+    uint16_t zone;       /* the pools it may use: see cluster_zone; 0: every machine */
+    struct rules *rules; /* of a tenant; NULL: it has none */
     char *name;
     uint32_t weight_milli;
     int64_t guarantee_milli;
@@ -82,6 +87,8 @@ struct shares {
     int64_t half_life_ms;
     double past_weight; /* what the past counts next to the present */
     int64_t begin_ms;   /* when the first tenant came: there is no past before it */
+    uint32_t ruled;     /* tenants that have rules */
+    uint32_t closed;    /* that are closed */
 };
 
 #define SHARE_ROOT 0u
@@ -89,13 +96,24 @@ struct shares {
 void shares_init(struct shares *s, int64_t half_life_ms);
 void shares_free(struct shares *s);
 
-uint32_t shares_tenant(const struct shares *s, struct str name); /* NONE when unknown */
+uint32_t shares_tenant(const struct shares *s, struct str name); /* NONE: unknown or removed */
 uint32_t shares_user(const struct shares *s, uint32_t tenant, struct str name);
 uint32_t shares_add_user(struct shares *s, uint32_t tenant, struct str name, int64_t now_ms);
 
-/* Makes or changes a tenant.  Refuses a parent that is unknown or below the tenant itself. */
+/* Is it the share, or below it? */
+static inline bool share_is_below(const struct shares *s, uint32_t leaf, uint32_t share)
+{
+    while (leaf != NONE && leaf != share)
+        leaf = s->at[leaf].parent;
+    return leaf == share;
+}
+
+/* Makes or changes a tenant, but for its rules.  Refuses a parent that is unknown or below the tenant
+ * itself.  With another parent, what it and those below it have and had goes with it. */
 int shares_set_tenant(struct shares *s, const struct event_tenant *t, int64_t now_ms, struct err *e)
     MUST_USE;
+/* Refuses one that has others below it; whether it has jobs is the caller's to know. */
+int shares_remove_tenant(struct shares *s, uint32_t tenant, struct err *e) MUST_USE;
 
 /* A job of `leaf` takes (sign +1) or gives back (-1) these amounts and this cost. */
 void shares_charge(struct shares *s, uint32_t leaf, const struct amounts *a, int64_t cost_milli,

@@ -120,13 +120,83 @@ static void an_unknown_parent_is_refused(void)
     refused(&s, tenant("a", "a"), "tenant 'a': its parent 'a' does not exist");
 }
 
-static void a_tenant_stays_where_it_is(void)
+/* What shares say of themselves is the sum of those below them. */
+static bool sums_are_right(const struct shares *s)
+{
+    for (uint32_t i = 0; i < s->n; i++) {
+        struct share sum = { 0 };
+        for (uint32_t k = 1; k < s->n; k++) {
+            if (s->at[k].parent != i)
+                continue;
+            for (int r = 0; r < RES_COUNT; r++)
+                sum.used.of[r] += s->at[k].used.of[r];
+            sum.cost_milli += s->at[k].cost_milli;
+            sum.past_cost_ms += (double)share_past_cost_ms(s, k, 5 * HALF_LIFE_MS);
+            if (s->at[k].depth != s->at[i].depth + 1)
+                return false;
+        }
+        if (s->at[i].is_user)
+            continue;
+        double off = sum.past_cost_ms - (double)share_past_cost_ms(s, i, 5 * HALF_LIFE_MS);
+        if (memcmp(&sum.used, &s->at[i].used, sizeof sum.used) != 0 ||
+            sum.cost_milli != s->at[i].cost_milli || off > 100 || off < -100)
+            return false;
+    }
+    return true;
+}
+
+static void a_tenant_moves_with_all_that_it_has_and_had(void)
+{
+    AUTO(shares_free) struct shares s = fresh();
+    struct err e;
+    uint32_t c = make(&s, tenant("c", ""));
+    make(&s, tenant("d", "c"));
+    uint32_t ann = shares_add_user(&s, shares_tenant(&s, STR("d")), STR("ann"), 0);
+    uint32_t a = make(&s, tenant("a", "")), b = make(&s, tenant("b", "a"));
+    uint32_t bob = shares_add_user(&s, b, STR("bob"), 0);
+    charge(&s, ann, 3000, 0);
+    charge(&s, bob, 1000, HALF_LIFE_MS);
+    struct event_tenant to = tenant("c", "b"); /* below one that came later */
+    CHECK(shares_set_tenant(&s, &to, 2 * HALF_LIFE_MS, &e) == 0);
+    CHECK(s.at[c].parent == b && s.at[ann].depth == 5);
+    CHECK(s.at[a].used.of[RES_GPU] == 4000 && s.at[a].cost_milli == 4000 && sums_are_right(&s));
+    charge(&s, ann, -3000, 3 * HALF_LIFE_MS);
+    to = tenant("c", "");
+    CHECK(shares_set_tenant(&s, &to, 4 * HALF_LIFE_MS, &e) == 0);
+    CHECK(s.at[a].used.of[RES_GPU] == 1000 && s.at[c].cost_milli == 0 && sums_are_right(&s));
+    refused(&s, tenant("c", "d"), "tenant 'c' cannot be below 'd': that is a cycle in the tree");
+}
+
+static void a_tenant_with_others_below_it_moves_only_as_deep_as_they_can_follow(void)
 {
     AUTO(shares_free) struct shares s = fresh();
     make(&s, tenant("a", ""));
-    make(&s, tenant("b", ""));
-    make(&s, tenant("c", "a"));
-    refused(&s, tenant("c", "b"), "tenant 'c' cannot move from 'a' to 'b'");
+    make(&s, tenant("b", "a"));
+    make(&s, tenant("c", "b"));
+    make(&s, tenant("d", "c"));
+    make(&s, tenant("x", ""));
+    make(&s, tenant("y", "x"));
+    make(&s, tenant("z", "y"));
+    refused(&s, tenant("x", "d"), "tenant 'x': the tree is deeper than 6 levels");
+    make(&s, tenant("y", "d"));
+    CHECK_INT(s.at[shares_tenant(&s, STR("z"))].depth, 6);
+}
+
+static void a_removed_tenant_is_unknown_until_it_comes_back_with_its_past(void)
+{
+    AUTO(shares_free) struct shares s = fresh();
+    struct err e = { 0 };
+    uint32_t a = make(&s, tenant("a", "")), b = make(&s, tenant("b", "a"));
+    uint32_t ann = shares_add_user(&s, b, STR("ann"), 0);
+    charge(&s, ann, 2000, 0);
+    charge(&s, ann, -2000, HALF_LIFE_MS);
+    CHECK(shares_remove_tenant(&s, a, &e) < 0 && e.code == ERR_CONFLICT);
+    CHECK_STR(e.msg, "tenant 'a' has tenants below it, 'b' for one");
+    CHECK(shares_remove_tenant(&s, b, &e) == 0 && shares_tenant(&s, STR("b")) == NONE);
+    CHECK(shares_remove_tenant(&s, a, &e) == 0);
+    refused(&s, tenant("b", "a"), "tenant 'b': its parent 'a' does not exist");
+    CHECK(make(&s, tenant("b", "")) == b && s.at[b].parent == SHARE_ROOT);
+    CHECK(shares_user(&s, b, STR("ann")) == ann && share_past_cost_ms(&s, ann, HALF_LIFE_MS) > 0);
 }
 
 static void a_tree_that_is_too_deep_is_refused(void)
@@ -366,7 +436,11 @@ static const struct test tests[] = {
     { "thousands of names are told apart", thousands_of_names_are_told_apart },
     { "a cycle in the tree is refused", a_cycle_in_the_tree_is_refused },
     { "an unknown parent is refused", an_unknown_parent_is_refused },
-    { "a tenant stays where it is", a_tenant_stays_where_it_is },
+    { "a tenant moves with all that it has and had", a_tenant_moves_with_all_that_it_has_and_had },
+    { "a tenant with others below it moves only as deep as they can follow",
+      a_tenant_with_others_below_it_moves_only_as_deep_as_they_can_follow },
+    { "a removed tenant is unknown until it comes back with its past",
+      a_removed_tenant_is_unknown_until_it_comes_back_with_its_past },
     { "a tree that is too deep is refused", a_tree_that_is_too_deep_is_refused },
     { "a change of a tenant reaches its users", a_change_of_a_tenant_reaches_its_users },
     { "constant use is its own mean", constant_use_is_its_own_mean },

@@ -33,6 +33,19 @@ static void emit_policy(struct writer *w)
                     .model = { str_of(names_get(&cl->models, m)), cl->model_cost_milli[m] } });
 }
 
+static void put_rules(const struct rules *r, struct model_limit *limits, struct event_tenant *t)
+{
+    for (uint32_t i = 0; i < r->caps; i++)
+        limits[i] = (struct model_limit){ str_of(r->cap[i].names), r->cap[i].limit_milli };
+    t->model_limit = limits;
+    t->model_limits = r->caps;
+    t->pools = str_of(r->pools ? r->pools : "");
+    t->until_ms = r->until_ms;
+    t->budget_gpu_milli_ms = r->budget.most;
+    t->budget_from_ms = r->budget.from_ms;
+    t->budget_until_ms = r->budget.until_ms;
+}
+
 static void emit_share(struct writer *w, uint32_t i)
 {
     const struct share *s = &w->c->shares.at[i], *up = &w->c->shares.at[s->parent];
@@ -48,7 +61,24 @@ static void emit_share(struct writer *w, uint32_t i)
                                            .guarantee_milli = (uint64_t)s->guarantee_milli,
                                            .limit = s->limit,
                                            .user_limit = s->user_limit };
+    struct model_limit limits[MODEL_LIMITS_MAX];
+    if (s->rules)
+        put_rules(s->rules, limits, &ev.tenant);
     emit(w, ev);
+}
+
+/* Last, for what was of them is told before; those below others first. */
+static void emit_removed(struct writer *w)
+{
+    const struct shares *s = &w->c->shares;
+    for (uint32_t depth = TREE_DEPTH_MAX; depth > 0; depth--)
+        for (uint32_t i = 1; i < s->n; i++) {
+            struct event ev = { .t_ms = w->c->now_ms, .kind = EVENT_TENANT };
+            ev.tenant.name = str_of(s->at[i].name);
+            ev.tenant.removed = true;
+            if (s->at[i].removed && s->at[i].depth == depth)
+                emit(w, ev);
+        }
 }
 
 /* Depth by depth: a tenant may have been moved below one that came later. */
@@ -168,6 +198,7 @@ static void emit_submit(struct writer *w, const struct job *j)
     const struct reservation *in = reservation_at(w->c, ev.submit.request.reservation);
     ev.submit.reservation = str_of(in ? in->name : "");
     ev.submit.request.stay = 0;
+    ev.submit.request.zone = 0;
     ev.submit.request.reservation = 0;
     struct after after[AFTER_MAX];
     ev.submit.after = after;
@@ -209,7 +240,7 @@ static void emit_steps(struct writer *w, const struct job *j)
             ev.job = (struct event_job){ { j->id }, ways[i].step[k] };
             if (j->leaving && ways[i].step[k] == JOB_EV_FREEZE) {
                 ev.kind = EVENT_TAKE;
-                ev.take = (struct event_take){ { j->id }, { 0 } };
+                ev.take = (struct event_take){ .id = { j->id } };
             }
             emit(w, ev);
         }
@@ -304,11 +335,15 @@ static void emit_past(struct writer *w)
         const struct share *sh = &s->at[i];
         ev.past = (struct event_past){ .past_cost_ms = share_past_cost_ms(s, i, w->c->now_ms),
                                        .job_milli = sh->job_milli };
+        if (sh->rules && sh->rules->budget.most) { /* a period that is over, and what came after */
+            ev.past.spent = rules_spent(sh->rules, w->c->now_ms);
+            ev.past.late = rules_late(sh->rules, w->c->now_ms);
+        }
         if (sh->is_user)
             ev.past.user = str_of(sh->name);
         if (i != SHARE_ROOT)
             ev.past.tenant = str_of(sh->is_user ? s->at[sh->parent].name : sh->name);
-        if (ev.past.past_cost_ms || ev.past.job_milli)
+        if (ev.past.past_cost_ms || ev.past.job_milli || ev.past.spent || ev.past.late)
             emit(w, ev);
     }
 }
@@ -351,6 +386,12 @@ static void emit_forecast(struct writer *w)
         emit(w, ev);
 }
 
+static void emit_ledger_row(void *ctx, const struct ledger_row *row)
+{
+    struct writer *w = ctx;
+    emit(w, (struct event){ .t_ms = w->c->now_ms, .kind = EVENT_LEDGER, .ledger = *row });
+}
+
 void core_snapshot(const struct core *c, core_emit_fn *fn, void *ctx)
 {
     struct writer w = { .c = c, .fn = fn, .ctx = ctx };
@@ -366,5 +407,7 @@ void core_snapshot(const struct core *c, core_emit_fn *fn, void *ctx)
     emit_forecast(&w);
     emit_demand(&w);
     emit_past(&w);
+    core_ledger(c, (struct ledger_span){ INT64_MIN, c->now_ms }, emit_ledger_row, &w);
+    emit_removed(&w);
     arena_free(&w.arena);
 }

@@ -2,9 +2,11 @@
 #ifndef NS_CORE_STATE_H
 #define NS_CORE_STATE_H
 
+#include "core/allow.h"
 #include "core/core.h"
 #include "core/forecast.h"
 #include "core/later.h"
+#include "core/ledger.h"
 #include "core/place.h"
 #include "core/policy.h"
 #include "core/queue.h"
@@ -42,6 +44,7 @@ struct core {
     struct history history;
     int64_t history_ms, rate_ms; /* when it is derived next, and what runs is rated next */
     struct forecast forecast;
+    struct ledger *ledger;           /* its rates are worked out when asked */
     struct reservation *reservation; /* its number is its place, from 1 */
     uint32_t reservations, reservation_cap;
     struct promise *promise;
@@ -119,11 +122,25 @@ struct closing reservation_closing(const struct core *c, const struct reservatio
 /* core.c: what a pass and the journal's decisions have in common */
 void core_open_pass(struct core *c, int64_t wall_ms); /* what a pass does before its decisions */
 void core_close_pass(struct core *c); /* what a restored pass does after its decisions */
-uint32_t core_over_limit(const struct core *c, const struct job *j, enum resource *out_which);
 /* Whose turn is before that of a job in the queue, as shares stand now; each start changes them.
  * before: where not NULL, by group: its jobs are (of the job's own group: see `own`). */
 struct before core_before(struct core *c, uint32_t job, int64_t now_ms, bool *before);
 void core_place(struct core *c, uint32_t job, const struct slot *slots, uint32_t n, int64_t now_ms);
+
+/* tenant.c */
+int tenant_set(struct core *c, const struct event *ev, int64_t now_ms, struct err *e) MUST_USE;
+
+/* rules.c */
+int rules_check(const struct core *c, const struct event_tenant *t, struct err *e) MUST_USE;
+void rules_set(struct core *c, uint32_t share, const struct event_tenant *t, int64_t now_ms);
+void rules_charge(struct core *c, uint32_t leaf, const struct held *h, bool more, int64_t now_ms);
+void rules_settle(struct core *c, int64_t now_ms); /* before what shares hold is counted anew */
+void rules_recount(struct core *c);
+void rules_review(struct core *c, int64_t wall_ms); /* who is closed, as the clock says */
+void rules_set_spent(struct core *c, uint32_t share, const struct event_past *p, int64_t now_ms);
+int64_t rules_wake_ms(const struct core *c);
+int rules_audit(const struct core *c, struct err *e) MUST_USE;
+uint64_t held_on_models(const struct core *c, const struct held *h, uint64_t models); /* of GPUs */
 
 /* pass.c: a place for the job of a claim, on its nodes, elsewhere, or on some of both */
 bool core_find_claimed(struct core *c, const struct claim *cl, const struct request *r);
@@ -137,8 +154,9 @@ void promises_review(struct core *c); /* those that will not be free any more ar
 bool job_leaves(const struct job *j); /* it is on its way out of what it holds */
 uint32_t slots_on(const struct slot *s, uint32_t n, uint32_t node); /* how many of them */
 
-/* take.c: finds room for a waiting job by freezing and moving others; c->slots and c->take have it. */
-bool take_find(struct core *c, uint32_t job, uint32_t rank, double worth);
+/* take.c: finds room for a waiting job that asks for `r`, by freezing and moving others; c->slots and
+ * c->take have it. */
+bool take_find(struct core *c, uint32_t job, const struct request *r, const struct user_group *u);
 
 /* core.c */
 void core_take(struct core *c, uint32_t job, int64_t now_ms);
@@ -177,7 +195,7 @@ void claims_make(struct core *c, int64_t now_ms);
  * it can be frozen then (a guest).  c->slots has it. */
 /* Has waited too long for room, and nobody on the way up has had more than the siblings. */
 bool core_is_overdue(const struct core *c, const struct job *j, int64_t now_ms);
-bool claims_lend(struct core *c, uint32_t job);
+bool claims_lend(struct core *c, uint32_t job, const struct request *r);
 bool claim_suits(const struct request *r); /* may it lie on nodes that were chosen for another? */
 
 #define EXPECTED 0.5 /* of the cases: when a job is expected to end */

@@ -212,13 +212,31 @@ static uint32_t free_milli(const struct taker *t, uint32_t node)
     return sum;
 }
 
+/* What it may ask for elsewhere, once it has left what it holds; NULL: its tenants let it go nowhere. */
+static const struct request *may_move_as(const struct taker *t, uint32_t job,
+                                         struct request *narrowed)
+{
+    const struct job *v = &t->c->queue.job[job];
+    uint32_t by;
+    *narrowed = t->c->shapes.at[v->shape].request;
+    if (t->c->shares.ruled == 0)
+        return narrowed;
+    if (core_opens_ms(t->c, v->leaf) != INT64_MIN)
+        return NULL;
+    narrowed->models = core_open_models(t->c, v->leaf, narrowed, (struct gone){ &job, 1 }, &by);
+    return narrowed->models ? narrowed : NULL;
+}
+
 /* Where a job that has to move goes: the tightest hole, else where it displaces the least. */
 static bool move_job(struct taker *t, uint32_t job)
 {
     struct core *c = t->c;
-    const struct request *r = &c->shapes.at[c->queue.job[job].shape].request;
+    struct request narrowed;
+    const struct request *r = may_move_as(t, job, &narrowed);
     struct clearing best = { .node = NONE }, one;
     uint32_t tightest = UINT32_MAX;
+    if (!r)
+        return false;
     c->take_looks += c->cluster.nodes;
     for (uint32_t i = 0; i < c->cluster.nodes; i++) {
         if (t->s->reach[i].frozen < r->gpus * GPU_MILLI || !is_open(t, i, r) ||
@@ -371,11 +389,11 @@ static bool has_capacity(const struct taker *t)
     return milli >= need;
 }
 
-bool take_find(struct core *c, uint32_t job, uint32_t rank, double worth)
+bool take_find(struct core *c, uint32_t job, const struct request *r, const struct user_group *u)
 {
     const struct job *j = &c->queue.job[job];
-    const struct request *r = &c->shapes.at[j->shape].request;
-    struct taker t = { .c = c, .s = &c->take, .j = j, .r = r, .rank = rank, .worth = worth };
+    struct taker t = { .c = c, .s = &c->take, .j = j, .r = r, .rank = u->rank };
+    t.worth = (double)u->worth;
     t.express = core_is_express(c, j);
     if (!(r->gpus || request_shares_gpu(r)) || r->scope == SCOPE_SWITCH)
         return false;

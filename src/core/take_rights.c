@@ -7,16 +7,25 @@
 #define RESTS_MAX 12     /* times that a job's rest after a thaw grows */
 #define WAITED_PARTS 8   /* of the time it had waited, one is its rest at least */
 
-/* For each share, the one at whose fork it parts from `leaf`; NONE on the way up itself.  Parents
- * stand before their children. */
+/* 0, the root, is no fork: it has not been looked at.  At most as deep as the tree; parents mostly
+ * stand before their children, which is one step. */
+static uint32_t fork_of(const struct shares *s, uint32_t i, uint32_t *fork)
+{
+    if (fork[i] == 0) {
+        uint32_t up = fork_of(s, s->at[i].parent, fork);
+        fork[i] = up == NONE ? i : up;
+    }
+    return fork[i];
+}
+
+/* For each share, the one at whose fork it parts from `leaf`; NONE on the way up itself. */
 static void find_forks(const struct shares *s, uint32_t leaf, uint32_t *fork)
 {
     memset(fork, 0, s->n * sizeof *fork);
     for (uint32_t i = leaf; i != NONE; i = s->at[i].parent)
         fork[i] = NONE;
     for (uint32_t i = 1; i < s->n; i++)
-        if (fork[i] != NONE)
-            fork[i] = fork[s->at[i].parent] == NONE ? i : fork[s->at[i].parent];
+        fork_of(s, i, fork);
 }
 
 /* How much may be taken of the share at a fork so that the taker's side stays at or below it. */

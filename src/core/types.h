@@ -34,7 +34,9 @@ typedef struct {
     X(GPU, "gpus")                                                                                 \
     X(CPU, "cpus")                                                                                 \
     X(MEM, "memory")                                                                               \
-    X(JOBS, "jobs")
+    X(JOBS, "jobs")                                                                                \
+    X(NOTEBOOKS, "notebooks")                                                                      \
+    X(STORAGE, "storage")
 enum resource {
 #define X(id, name) RES_##id,
     RESOURCES(X)
@@ -42,13 +44,16 @@ enum resource {
     RES_COUNT
 };
 const char *resource_name(enum resource r);
+const char *resource_words(enum resource r); /* after a number: "MiB of memory" */
+double resource_unit(enum resource r);       /* what one of what people count is */
 
-/* GPU and CPU in thousandths, memory in MiB, jobs as a count. */
+/* GPU and CPU in thousandths, memory and storage in MiB, jobs and notebooks as counts. */
 struct amounts {
     uint64_t of[RES_COUNT];
 };
 #define NO_LIMIT UINT64_MAX
-#define AMOUNTS_NO_LIMIT ((struct amounts){ { NO_LIMIT, NO_LIMIT, NO_LIMIT, NO_LIMIT } })
+#define AMOUNTS_NO_LIMIT                                                                           \
+    ((struct amounts){ { NO_LIMIT, NO_LIMIT, NO_LIMIT, NO_LIMIT, NO_LIMIT, NO_LIMIT } })
 
 #define PRIORITIES(X)                                                                              \
     X(LOW, "low")                                                                                  \
@@ -101,9 +106,12 @@ struct request {
     uint8_t scope, layout, linked; /* linked: a replica's GPUs lie in one link group */
     uint8_t stay; /* the core's own: how much of a window it needs, see window.h; 0: all of it */
     uint16_t reservation; /* the core's own: the number of the one that it runs in; 0: none */
-    uint8_t zero[6];      /* no padding: requests are compared and hashed as bytes */
+    uint16_t zone;        /* the core's own: the pools that its tenant may use; 0: every machine */
+    uint32_t disk_mib;    /* scratch space of each replica; no machine is asked for it */
+    uint8_t notebook;     /* 1: it counts as a notebook */
+    uint8_t zero[7];      /* no padding: requests are compared and hashed as bytes */
 };
-_Static_assert(offsetof(struct request, zero) + 6 == sizeof(struct request),
+_Static_assert(offsetof(struct request, zero) + 7 == sizeof(struct request),
                "a request has no hidden padding");
 
 static inline bool request_shares_gpu(const struct request *r)
@@ -135,6 +143,23 @@ struct policy {
     int64_t express_milli;      /* what a share may be above others for such jobs, in thousandths */
     int64_t review_ms;          /* how often all that wait are looked at for taking back */
     int64_t window_lead_ms; /* so long before a window ends only what surely ends still starts */
+    int64_t budget_freezes; /* 1: what runs is frozen when its tenant's budget is spent */
+};
+
+/* One UTC day of one tenant, or of all machines, in thousandths of a GPU x ms: see core/ledger.h. */
+struct ledger_sums {
+    int64_t entitled, got, lent, borrowed;
+    int64_t frozen; /* of jobs that were taken back and want to go on */
+    int64_t wanted; /* of jobs that wait, those included */
+};
+struct ledger_machines {
+    int64_t total, got, idle, away;
+};
+struct ledger_row {
+    int64_t day;                     /* since 1970 */
+    struct str tenant;               /* with its own users; empty: all machines */
+    struct ledger_sums sums;         /* of a tenant */
+    struct ledger_machines machines; /* of all; as an event: and nothing was counted before it */
 };
 
 #endif

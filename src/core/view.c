@@ -18,7 +18,28 @@ bool core_share(const struct core *c, share_id id, int64_t now_ms, struct share_
         .used = s->used,
         .limit = s->limit,
         .waiting = s->waiting,
+        .removed = s->removed,
+        .closed = (enum reason)s->closed,
+        .pools = "",
     };
+    if (!s->rules)
+        return true;
+    out->until_ms = s->rules->until_ms;
+    out->pools = s->rules->pools ? s->rules->pools : "";
+    out->model_limits = s->rules->caps;
+    out->budget_gpu_milli_ms = s->rules->budget.most;
+    out->spent_gpu_milli_ms = rules_spent(s->rules, now_ms);
+    out->budget_from_ms = s->rules->budget.from_ms;
+    out->budget_until_ms = s->rules->budget.until_ms;
+    return true;
+}
+
+bool core_share_model(const struct core *c, share_id id, uint32_t i, struct share_model *out)
+{
+    const struct rules *r = id.v < c->shares.n ? c->shares.at[id.v].rules : NULL;
+    if (!r || i >= r->caps)
+        return false;
+    *out = (struct share_model){ r->cap[i].names, r->cap[i].limit_milli, r->cap[i].used_milli };
     return true;
 }
 
@@ -62,18 +83,20 @@ bool core_node(const struct core *c, node_id id, struct node_view *out)
 
 static enum reason why_waits(const struct core *c, const struct job *j)
 {
-    enum reason why = queue_why(&c->queue, &c->shapes, &c->shares, j->group);
+    enum reason why = queue_why(&c->queue, &c->shapes, j->group);
     const struct request *r = &c->shapes.at[j->shape].request;
-    bool allowed = false;
+    bool allowed = false, in_zone = false;
     if (why == WHY_ROOM && r->reservation &&
         reservation_at(c, r->reservation)->from_ms > c->wall_ms)
         return WHY_RESERVED;
     for (uint32_t k = 0; why == WHY_ROOM && k < c->cluster.kinds; k++) {
-        allowed = allowed || kind_allows(&c->cluster.kind[k], r);
+        bool allows = kind_allows(&c->cluster.kind[k], r);
+        allowed = allowed || allows;
+        in_zone = in_zone || (allows && kind_in_zone(&c->cluster.kind[k], r));
         if (kind_takes(&c->cluster.kind[k], r))
             return why;
     }
-    return why != WHY_ROOM ? why : allowed ? WHY_WINDOW : WHY_TOO_LARGE;
+    return why != WHY_ROOM ? why : in_zone ? WHY_WINDOW : allowed ? WHY_POOLS : WHY_TOO_LARGE;
 }
 
 static enum reason why_not(const struct core *c, const struct job *j, const struct later *l)
@@ -92,6 +115,7 @@ static struct request request_of(const struct core *c, const struct job *j)
 {
     struct request r = c->shapes.at[j->shape].request;
     r.stay = 0;
+    r.zone = 0;
     return r;
 }
 
@@ -124,9 +148,11 @@ bool core_job(const struct core *c, job_id id, struct job_view *out)
 /* The first of its machines that could run the other: there it is counted. */
 static uint32_t counted_on(const struct core *c, const struct held *h, const struct request *r)
 {
-    for (uint32_t i = 0; i < h->n; i++)
-        if (kind_allows(&c->cluster.kind[c->cluster.node[h->slot[i].node].kind], r))
+    for (uint32_t i = 0; i < h->n; i++) {
+        const struct kind *k = &c->cluster.kind[c->cluster.node[h->slot[i].node].kind];
+        if (kind_allows(k, r) && kind_in_zone(k, r))
             return h->slot[i].node;
+    }
     return NONE;
 }
 
@@ -279,10 +305,6 @@ static int audit_shares(const struct core *c, struct err *e)
             sum[i].cost_milli != sh->cost_milli)
             return err_set(e, ERR_INTERNAL, "share '%s': what it uses is not the sum of its jobs",
                            sh->name);
-        for (int r = 0; r < RES_COUNT; r++)
-            if (sh->used.of[r] > sh->limit.of[r])
-                return err_set(e, ERR_INTERNAL, "share '%s' is over its limit of %s", sh->name,
-                               resource_name((enum resource)r));
     }
     return 0;
 }
@@ -290,7 +312,7 @@ static int audit_shares(const struct core *c, struct err *e)
 int core_audit(const struct core *c, struct err *e)
 {
     return audit_nodes(c, e) < 0 || audit_cells(c, e) < 0 || audit_totals(c, e) < 0 ||
-                   audit_shares(c, e) < 0 || later_audit(c, e) < 0
+                   audit_shares(c, e) < 0 || rules_audit(c, e) < 0 || later_audit(c, e) < 0
              ? -1
              : 0;
 }

@@ -39,12 +39,14 @@ uint8_t window_stay_in(int64_t ms)
 
 bool window_ever_takes(const struct cluster *c, const struct kind *k, const struct request *r)
 {
-    return k->pool == NONE || c->pool[k->pool].always || r->stay;
+    return kind_in_zone(k, r) && (k->pool == NONE || c->pool[k->pool].always || r->stay);
 }
 
 bool window_takes_in(const struct kind *k, const struct request *r, int64_t ms)
 {
     int64_t left_ms = k->left_ms;
+    if (!kind_in_zone(k, r))
+        return false;
     if (!r->reservation)
         left_ms = MIN(left_ms, k->free_ms);
     else if (r->reservation != k->reserved || k->free_ms >= 0)
@@ -138,7 +140,7 @@ double window_worth(const struct core *c, const struct request *r)
     const struct cluster *cl = &c->cluster;
     for (uint32_t k = 0; k < cl->kinds && cl->windows; k++)
         if (cl->kind[k].pool != NONE && !cl->pool[cl->kind[k].pool].always &&
-            kind_allows(&cl->kind[k], r))
+            kind_in_zone(&cl->kind[k], r) && kind_allows(&cl->kind[k], r))
             return 1;
     return cl->windows ? ONLY_HERE : 1;
 }
@@ -205,7 +207,7 @@ int64_t window_opens_ms(const struct core *c, const struct request *r)
         return in->from_ms;
     for (uint32_t k = 0; k < c->cluster.kinds; k++) {
         const struct kind *kind = &c->cluster.kind[k];
-        if (kind->nodes == 0 || !kind_allows(kind, r))
+        if (kind->nodes == 0 || !kind_allows(kind, r) || !kind_in_zone(kind, r))
             continue;
         if (kind_takes(kind, r))
             return INT64_MIN;

@@ -63,7 +63,7 @@ static void build(struct show *s, uint64_t seed)
     s->w.now_ms += begin_day[seed % ARRAY_LEN(begin_day)] * DAY_MS;
     s->begin_ms = s->w.now_ms;
     s->w.pools = 1 + (uint32_t)(seed % 3);
-    s->w.limits = s->w.faults = false;
+    s->w.limits = s->w.faults = s->w.rules = false; /* all that can be frozen ends */
     s->w.freezes = true;
     p.policy.review_ms = 3600000; /* else most passes would be reviews */
     apply(s, p);

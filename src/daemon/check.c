@@ -30,6 +30,7 @@ int check_run(const struct config *c, const char *libexec)
                             .keeper_external = strcmp(c->keeper, "external") == 0,
                             .network = c->network,
                             .logs_kept = c->logs_kept,
+                            .audit = c->audit,
                             .logs_max_bytes = c->keep_logs_bytes,
                             .simulated = c->simulate_gpus > 0,
                             .store_application = STORE_APPLICATION_ID,

@@ -48,6 +48,10 @@ static const struct key {
       "addresses and networks of proxies whose X-Forwarded-For and -Proto are believed", 0 },
     { "libexec", KEY_TEXT, AT(libexec), "", "DIR",
       "where nightshift-keeper and nightshift-init are (beside this program, or as installed)", 0 },
+    { "session", KEY_DURATION, AT(session_ms), "12h", "TIME",
+      "a browser stays signed in so long at most", 0 },
+    { "notice", KEY_TEXT, AT(notice), "", "TEXT",
+      "what people accept when they first sign in, e.g. \"alpha: keep your own backup\"", 0 },
     { "log_level", KEY_CHOICE, AT(log_level), "info", "debug|info|warn|error", "what is logged",
       0 },
     { "log_format", KEY_CHOICE, AT(log_format), "text", "text|json", "how it is logged", 0 },
@@ -80,6 +84,8 @@ static const struct key {
       "all output together: the oldest goes first (a tenth of the file system)", 0 },
     { "keep_jobs", KEY_DURATION, AT(keep_jobs_ms), "365d", "TIME",
       "jobs are forgotten so long after their end, usage never; 0: never", 0 },
+    { "keep_audit", KEY_DURATION, AT(keep_audit_ms), "730d", "TIME",
+      "rows of the audit are removed so long after they were written; 0: never", 0 },
     { "scratch", KEY_SIZE, AT(scratch_bytes), "1Gi", "SIZE",
       "private disk space of a job that does not say", 0 },
     { "pids_max", KEY_NUMBER, AT(pids_max), "4096", "N", "processes of each replica", 1000000 },
@@ -102,12 +108,12 @@ static const struct key {
 #undef AT
 };
 
-static const char *const sections[] = { "tenants", "profiles", "admins",
-                                        "policy",  "pools",    "default_tenant" };
+static const char *const sections[] = { "tenants", "profiles",       "admins", "policy",
+                                        "pools",   "default_tenant", "signin" };
 
 struct given {
     const char *text[ARRAY_LEN(keys)];
-    const char *config, *keeper_mode, *logs_kept;
+    const char *config, *keeper_mode, *logs_kept, *audit;
     bool help, version, print, check, json, list;
 };
 
@@ -189,11 +195,31 @@ static const char *flag_name(const struct key *k, char out[static 64])
     return out;
 }
 
+/* What is no setting. */
+#define AT(field) offsetof(struct given, field)
+static const struct opt own_opts[] = {
+    { "config", OPT_TEXT, AT(config), "FILE", "the settings file (/etc/nightshift/nightshift.yaml)",
+      0, 0 },
+    { "print-config", OPT_FLAG, AT(print), NULL, "print every setting as it is, and end", 0, 0 },
+    { "check", OPT_FLAG, AT(check), NULL,
+      "say what is wrong with this machine and how to fix it, and end", 0, 0 },
+    { "json", OPT_FLAG, AT(json), NULL, "with --check: as JSON", 0, 0 },
+    { "list", OPT_FLAG, AT(list), NULL, "with --check: only what would be looked at", 0, 0 },
+    { "keeper-mode", OPT_TEXT, AT(keeper_mode), "MODE",
+      "with --check: how the keeper runs, as the daemon knows it", 0, 0 },
+    { "logs-kept", OPT_TEXT, AT(logs_kept), "BYTES",
+      "with --check: how large logs are, as the daemon knows it", 0, 0 },
+    { "audit", OPT_TEXT, AT(audit), "TEXT", "with --check: what of it the daemon has found", 0, 0 },
+    { "help", OPT_FLAG, AT(help), NULL, "this list", 0, 0 },
+    { "version", OPT_FLAG, AT(version), NULL, "which one this is", 0, 0 },
+};
+#undef AT
+
 /* The table as options; names and rows live in `a`. */
 static struct opt *make_opts(struct arena *a, size_t *out_n)
 {
     size_t n = ARRAY_LEN(keys);
-    struct opt *o = arena_array(a, struct opt, n + 9);
+    struct opt *o = arena_array(a, struct opt, n + ARRAY_LEN(own_opts));
     for (size_t i = 0; i < n; i++) {
         char name[64];
         const char *help =
@@ -204,47 +230,8 @@ static struct opt *make_opts(struct arena *a, size_t *out_n)
                              .value = keys[i].value,
                              .help = help };
     }
-    o[n++] = (struct opt){ .name = "config",
-                           .type = OPT_TEXT,
-                           .value = "FILE",
-                           .offset = offsetof(struct given, config),
-                           .help = "the settings file (/etc/nightshift/nightshift.yaml)" };
-    o[n++] = (struct opt){ .name = "print-config",
-                           .type = OPT_FLAG,
-                           .offset = offsetof(struct given, print),
-                           .help = "print every setting as it is, and end" };
-    o[n++] =
-        (struct opt){ .name = "check",
-                      .type = OPT_FLAG,
-                      .offset = offsetof(struct given, check),
-                      .help = "say what is wrong with this machine and how to fix it, and end" };
-    o[n++] = (struct opt){ .name = "json",
-                           .type = OPT_FLAG,
-                           .offset = offsetof(struct given, json),
-                           .help = "with --check: as JSON" };
-    o[n++] = (struct opt){ .name = "list",
-                           .type = OPT_FLAG,
-                           .offset = offsetof(struct given, list),
-                           .help = "with --check: only what would be looked at" };
-    o[n++] = (struct opt){ .name = "keeper-mode",
-                           .type = OPT_TEXT,
-                           .value = "MODE",
-                           .offset = offsetof(struct given, keeper_mode),
-                           .help = "with --check: how the keeper runs, as the daemon knows it" };
-    o[n++] = (struct opt){ .name = "logs-kept",
-                           .type = OPT_TEXT,
-                           .value = "BYTES",
-                           .offset = offsetof(struct given, logs_kept),
-                           .help = "with --check: how large logs are, as the daemon knows it" };
-    o[n++] = (struct opt){ .name = "help",
-                           .type = OPT_FLAG,
-                           .help = "this list",
-                           .offset = offsetof(struct given, help) };
-    o[n++] = (struct opt){ .name = "version",
-                           .type = OPT_FLAG,
-                           .help = "which one this is",
-                           .offset = offsetof(struct given, version) };
-    *out_n = n;
+    memcpy(&o[n], own_opts, sizeof own_opts);
+    *out_n = n + ARRAY_LEN(own_opts);
     return o;
 }
 
@@ -382,6 +369,7 @@ int config_read(struct config *out, int argc, char *const *argv, struct err *e)
     out->list = g.list;
     out->keeper_mode = g.keeper_mode;
     out->logs_kept = g.logs_kept;
+    out->audit = g.audit;
     for (size_t i = 0; i < ARRAY_LEN(keys); i++)
         if (set_value(out, &keys[i], keys[i].dflt, e) < 0)
             return err_wrap(e, "%s", keys[i].name);

@@ -14,7 +14,8 @@ struct config {
     /* where */
     const char *state, *run, *listen, *socket;
     const char *tls_cert, *tls_key;
-    const char *external_url, *trusted_proxies;
+    const char *external_url, *trusted_proxies, *notice;
+    int64_t session_ms;
     const char *libexec; /* folder of nightshift-keeper and nightshift-init */
     /* log */
     const char *log_level, *log_format;
@@ -27,7 +28,7 @@ struct config {
     bool end_leftovers, network;
     /* jobs */
     uint64_t log_bytes, scratch_bytes, pids_max, uid_min, uid_base;
-    int64_t keep_logs_ms, keep_jobs_ms;
+    int64_t keep_logs_ms, keep_jobs_ms, keep_audit_ms;
     uint64_t keep_logs_bytes;
     const char *on_stop;
     /* limits on people */
@@ -41,6 +42,7 @@ struct config {
     bool help, version, print;
     bool check, json, list;  /* --check, and how it is told */
     const char *keeper_mode; /* for --check: what the daemon heard; NULL: no daemon asks */
+    const char *audit;       /* for --check: what the daemon has found of it; or NULL */
     const char *logs_kept;   /* for --check: bytes of logs, as the daemon knows them; or NULL */
 };
 

@@ -5,6 +5,8 @@
 #include "api/api.h"
 #include "daemon/config.h"
 #include "spec/spec.h"
+#include "spec/tenant.h"
+#include "wire/audit.h"
 
 #define PAGE_MAX (1u << 20)
 
@@ -13,8 +15,11 @@ static const struct page {
     void (*print)(struct buf *out);
 } pages[] = {
     { "api", api_print_reference },
+    { "audit", audit_print_reference },
     { "configuration", config_print_reference },
     { "job-spec", spec_print_reference },
+    { "permissions", api_print_permissions },
+    { "tenant", tenant_print_reference },
 };
 
 int docs_print(const char *page, struct err *e)
@@ -29,5 +34,5 @@ int docs_print(const char *page, struct err *e)
         return 0;
     }
     err_set(e, ERR_NOT_FOUND, "--docs: there is no page '%s'", page);
-    return err_hint(e, "api, configuration or job-spec");
+    return err_hint(e, "api, audit, configuration, job-spec, permissions or tenant");
 }

@@ -30,6 +30,8 @@ struct daemon {
     struct loop *loop;
     struct store *store;
     struct auth *auth;
+    struct ways *ways;
+    const char *signin_argv[2];
     struct control *control;
     struct engine engine;
     struct api *api;
@@ -185,9 +187,11 @@ static int open_control(struct daemon *d, struct err *e)
                                  .uid_base = (uint32_t)c->uid_base,
                                  .uid_min = (uint32_t)c->uid_min,
                                  .single_user = single,
+                                 .scratch_mib = (uint32_t)(c->scratch_bytes >> 20),
                                  .keep = { .logs_ms = c->keep_logs_ms,
                                            .jobs_ms = c->keep_jobs_ms,
-                                           .logs_bytes = c->keep_logs_bytes } };
+                                           .logs_bytes = c->keep_logs_bytes,
+                                           .audit_ms = c->keep_audit_ms } };
     snprintf(path, sizeof path, "%s/homes", c->state);
     cc.homes = path;
     d->control = control_new(&cc, e);
@@ -270,12 +274,22 @@ static int open_http(struct daemon *d, struct err *e)
                              .mode = engine_mode,
                              .mode_ctx = d,
                              .doctor_argv = d->doctor_argv,
+                             .signin_argv = d->signin_argv,
+                             .ways = d->ways,
+                             .state = c->state,
+                             .notice = c->notice,
+                             .session_ms = c->session_ms,
                              .secure_cookies = is_https(c),
                              .external_url = c->external_url,
                              .rate_per_s = (uint32_t)c->rate_user,
                              .rate_burst = (uint32_t)c->rate_user_burst,
                              .profile = d->site.profile,
                              .profiles = d->site.profiles };
+    d->signin_argv[0] = arena_printf(&d->config.arena, "%s/nightshift-signin", libexec_folder(d));
+    d->ways = ways_read(c->file ? json_find(c->file, "signin") : NULL, e);
+    if (!d->ways)
+        return err_wrap(e, "%s", c->file_path);
+    ac.ways = d->ways;
     d->api = api_new(&ac, e);
     if (!d->api)
         return -1;
@@ -368,6 +382,7 @@ static void close_all(struct daemon *d)
     control_free(d->control);
     store_close(d->store);
     auth_free(d->auth);
+    ways_free(d->ways);
     loop_free(d->loop);
     if (d->log)
         log_plain(d->log, LOG_INFO_, "stopped");

@@ -51,13 +51,20 @@ static int read_nodes(const struct json *o, struct arena *a, struct control_pool
 static int read_pool(const struct json *o, int64_t now_ms, struct arena *a,
                      struct control_pool_def *out, struct err *e)
 {
-    static const char *const keys[] = { "window", "nodes" };
+    static const char *const keys[] = { "window", "nodes", "stage" };
+    struct str stage = STR("all");
     if (json_is_null(o)) /* "name:" alone */
         return 0;
     if (!json_is_object(o))
         return err_set(e, ERR_INVALID, "an object with window and nodes is needed");
     if (json_only(o, keys, ARRAY_LEN(keys), e) < 0)
         return -1;
+    if (json_get_str(o, "stage", 16, &stage, e) < 0)
+        return -1;
+    if (!stage_parse(stage, &out->stage)) {
+        err_set(e, ERR_INVALID, "stage: '%.*s' is not known here", STR_ARG(stage));
+        return err_hint(e, "all, beta, alpha or enrolled");
+    }
     return read_window(o, now_ms, a, &out->window, e) < 0 ? -1 : read_nodes(o, a, out, e);
 }
 

@@ -90,6 +90,8 @@ static int read_tenants(struct config *c, struct auth *auth, struct site *s, str
     for (struct json_member m = { 0 }; o && json_next_member(o, &m);)
         if (read_tenant(c, auth, m.key, m.value, &s->tenant[s->tenants++], e) < 0)
             return err_wrap(e, "tenants: %.*s", STR_ARG(m.key));
+    if (s->default_tenant.n == 0) /* whoever is in no tenant is in none */
+        return sort_tenants(s, e);
     for (size_t i = 0; i < s->tenants; i++)
         if (str_eq(s->tenant[i].name, s->default_tenant))
             return sort_tenants(s, e);

@@ -193,3 +193,22 @@ void check_kept(const struct doctor_in *in, struct doctor_result *r)
     say_good(r, "the store has %.1f MiB, output of jobs %.1f MiB of at most %.1f MiB", store,
              (double)logs / mib, most);
 }
+
+/* ---- the audit ---- */
+
+void check_audit(const struct doctor_in *in, struct doctor_result *r)
+{
+    static const char good[] = "ok ";
+    if (!in->audit || !in->audit[0]) {
+        say_skip(r, "a running daemon verifies it");
+        return;
+    }
+    if (strncmp(in->audit, good, sizeof good - 1) == 0) {
+        say_good(r, "%s rows, as they were written", in->audit + sizeof good - 1);
+        return;
+    }
+    say_bad(r, "%s", in->audit);
+    say_fix(r, "somebody has changed the store, or its disk has: keep a copy of it, see what is "
+               "wrong with "
+               "nightshift audit verify, and compare with an export or a backup");
+}

@@ -118,6 +118,17 @@ static void a_store_is_ours_and_of_a_format_we_know(void)
     CHECK_SAYS(&p, check_store, DOCTOR_BAD, "cannot be read", "chown");
 }
 
+static void an_audit_that_was_changed_is_told(void)
+{
+    AUTO(patient_clear) struct patient p;
+    patient_init(&p);
+    CHECK_SAYS(&p, check_audit, DOCTOR_SKIP, "a running daemon", NULL);
+    p.in.audit = "ok 12";
+    CHECK_SAYS(&p, check_audit, DOCTOR_GOOD, "12 rows", NULL);
+    p.in.audit = "row 7: it is missing";
+    CHECK_SAYS(&p, check_audit, DOCTOR_BAD, "row 7", "nightshift audit verify");
+}
+
 static void nearest_ends_for_every_path(void)
 {
     struct doctor_in in = { .root = "" };
@@ -139,6 +150,7 @@ static const struct test tests[] = {
     { "a folder that may not be made is told", a_folder_that_may_not_be_made_is_told },
     { "a full disk is told", a_full_disk_is_told },
     { "a store is ours and of a format we know", a_store_is_ours_and_of_a_format_we_know },
+    { "an audit that was changed is told", an_audit_that_was_changed_is_told },
     { "nearest ends for every path", nearest_ends_for_every_path },
 };
 TEST_MAIN(tests)

@@ -52,6 +52,8 @@ const struct doctor_check doctor_checks[] = {
       "everything" },
     { "kept", check_kept, "the sizes of the store and of jobs' output, and `keep_logs_total`",
       "the disk, in the long run" },
+    { "audit", check_audit, "whether the audit is as it was written, as of today's first look",
+      "what it says of who did what" },
     { "port", check_port, "who listens at the address of `listen`", "the web page, the API" },
     { "keeper", check_keeper, "who listens at `keeper.sock`, and its mode", "every job" },
     { "tls", check_tls, "certificate and key: there, private, a pair, not expired",

@@ -60,6 +60,7 @@ struct doctor_in {
     const char *containment;    /* "auto", "root", "rootless", "plain" */
     const char *keeper_mode;    /* as the daemon that asks has heard it; NULL: no daemon asks */
     const char *logs_kept;      /* bytes, as the daemon that asks has counted them; or NULL */
+    const char *audit;          /* "ok ROWS" or "row N: WHY", from that daemon; or NULL */
     uint64_t logs_max_bytes;    /* what they may be together */
     bool keeper_external;       /* somebody else than the daemon starts the keeper */
     bool network;               /* tenants get networks of their own */

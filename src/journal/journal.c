@@ -16,7 +16,8 @@ enum field_type {
     F_AMOUNTS,
     F_LINKS,
     F_SLOTS,
-    F_AFTER
+    F_AFTER,
+    F_MODELS
 };
 
 /* A plain number has so many bytes and is at most `max`; `word` is for the reference. */
@@ -38,6 +39,7 @@ static const struct {
     [F_LINKS] = { 0, 0, "list" },
     [F_SLOTS] = { 0, 0, "list" },
     [F_AFTER] = { 0, 0, "list" },
+    [F_MODELS] = { 0, 0, "list" },
 };
 
 /* Names of an enumeration by number, NULL past the last. */
@@ -54,6 +56,7 @@ ENUM_NAMES(names_layout, LAYOUT_COUNT, layout_name, enum layout)
 ENUM_NAMES(names_job_event, JOB_EVENT_COUNT, job_event_name, enum job_event)
 ENUM_NAMES(names_node_state, NODE_STATE_COUNT, node_state_name, enum node_state)
 ENUM_NAMES(names_after, AFTER_COUNT, after_name, enum after_when)
+ENUM_NAMES(names_take, TAKE_COUNT, take_name, enum take_why)
 ENUM_NAMES(names_kind, EVENT_KIND_COUNT, event_kind_name, enum event_kind)
 
 /* A field that is zero, empty or without limit is not written, unless it is needed. */
@@ -81,6 +84,17 @@ static const struct field {
     { EVENT_TENANT, "limit", F_AMOUNTS, AT(tenant.limit), false, NULL, "held at a time, at most" },
     { EVENT_TENANT, "user_limit", F_AMOUNTS, AT(tenant.user_limit), false, NULL,
       "the same for each user" },
+    { EVENT_TENANT, "model_limit", F_MODELS, AT(tenant.model_limit), false, NULL,
+      "['A|B', thousandths of GPUs] for each limit of GPU models together" },
+    { EVENT_TENANT, "pools", F_STR, AT(tenant.pools), false, NULL,
+      "it may use their machines only, 'a|b'; '-': those in no pool; absent: all" },
+    { EVENT_TENANT, "until_ms", F_I64, AT(tenant.until_ms), false, NULL,
+      "nothing of it starts from then on; absent: never so" },
+    { EVENT_TENANT, "budget", F_I64, AT(tenant.budget_gpu_milli_ms), false, NULL,
+      "what it may hold in the period, thousandths of GPUs x ms; absent: none" },
+    { EVENT_TENANT, "budget_from_ms", F_I64, AT(tenant.budget_from_ms), false, NULL, "" },
+    { EVENT_TENANT, "budget_until_ms", F_I64, AT(tenant.budget_until_ms), false, NULL, "" },
+    { EVENT_TENANT, "removed", F_BOOL, AT(tenant.removed), false, NULL, "it is no more" },
 
     { EVENT_USER, "tenant", F_STR, AT(user.tenant), true, NULL, "" },
     { EVENT_USER, "user", F_STR, AT(user.user), true, NULL, "" },
@@ -131,6 +145,10 @@ static const struct field {
     { EVENT_SUBMIT, "cpu_milli", F_U32, AT(submit.request.cpu_milli), false, NULL,
       "of each replica" },
     { EVENT_SUBMIT, "mem_mib", F_U32, AT(submit.request.mem_mib), false, NULL, "of each replica" },
+    { EVENT_SUBMIT, "disk_mib", F_U32, AT(submit.request.disk_mib), false, NULL,
+      "scratch space of each replica" },
+    { EVENT_SUBMIT, "notebook", F_U8, AT(submit.request.notebook), false, NULL,
+      "1: it counts as a notebook" },
     { EVENT_SUBMIT, "within", F_ENUM8, AT(submit.request.scope), false, names_scope,
       "how close the replicas are" },
     { EVENT_SUBMIT, "layout", F_ENUM8, AT(submit.request.layout), false, names_layout, "" },
@@ -173,7 +191,8 @@ static const struct field {
 
     { EVENT_TAKE, "job", F_U64, AT(take.id), true, NULL, "" },
     { EVENT_TAKE, "by", F_U64, AT(take.by), false, NULL,
-      "the job that gets the room; absent: its machines are given back" },
+      "the job that gets the room; absent: nobody, its machines are given back if it is for room" },
+    { EVENT_TAKE, "why", F_ENUM, AT(take.why), false, names_take, "absent: for its room" },
 
     { EVENT_PROMISE, "job", F_U64, AT(place.id), true, NULL, "" },
     { EVENT_PROMISE, "slots", F_SLOTS, AT(place.slots), true, NULL, "as of a place" },
@@ -222,6 +241,33 @@ static const struct field {
     { EVENT_PAST, "cost_ms", F_I64, AT(past.past_cost_ms), true, NULL,
       "decayed cost x time, thousandths of the reference GPU x ms" },
     { EVENT_PAST, "job_milli", F_I64, AT(past.job_milli), true, NULL, "mean cost of a job" },
+    { EVENT_PAST, "spent", F_I64, AT(past.spent), false, NULL,
+      "of its budget in the period, thousandths of GPUs x ms" },
+    { EVENT_PAST, "late", F_I64, AT(past.late), false, NULL, "the same since the period ended" },
+
+    { EVENT_LEDGER, "day", F_I64, AT(ledger.day), true, NULL, "since 1970, in UTC" },
+    { EVENT_LEDGER, "tenant", F_STR, AT(ledger.tenant), false, NULL,
+      "absent: all machines, and nothing was counted before" },
+#define SUM(member, help)                                                                          \
+    {                                                                                              \
+        EVENT_LEDGER, #member, F_I64, AT(ledger.sums.member), false, NULL, help                    \
+    }
+    SUM(entitled, "thousandths of a GPU x ms, as all that follow"),
+    SUM(got, ""),
+    SUM(lent, ""),
+    SUM(borrowed, ""),
+    SUM(frozen, ""),
+    SUM(wanted, ""),
+#undef SUM
+#define SUM(key, member, help)                                                                     \
+    {                                                                                              \
+        EVENT_LEDGER, key, F_I64, AT(ledger.machines.member), false, NULL, help                    \
+    }
+    SUM("total", total, "of all machines: GPUs that there were"),
+    SUM("held", got, "those that jobs held"),
+    SUM("idle", idle, "free on machines that were up and open"),
+    SUM("away", away, "the rest"),
+#undef SUM
 
     { EVENT_DEMAND, "models", F_STR, AT(demand.models), false, NULL, "absent: any" },
     { EVENT_DEMAND, "gpus", F_U16, AT(demand.gpus), false, NULL, "" },
@@ -290,6 +336,20 @@ static void write_after(struct json_out *w, const char *key, const struct event_
     json_end(w, ']');
 }
 
+static void write_models(struct json_out *w, const char *key, const struct event_tenant *t)
+{
+    if (t->model_limits == 0)
+        return;
+    json_begin(w, key, '[');
+    for (uint32_t i = 0; i < t->model_limits; i++) {
+        json_begin(w, NULL, '[');
+        json_put_str(w, NULL, t->model_limit[i].models);
+        json_put_u64(w, NULL, t->model_limit[i].gpu_milli);
+        json_end(w, ']');
+    }
+    json_end(w, ']');
+}
+
 static uint64_t load(const struct field *f, const void *p)
 {
     switch (types[f->type].bytes) {
@@ -335,6 +395,7 @@ static void write_field(struct json_out *w, const struct event *ev, const struct
     case F_LINKS: write_links(w, f->key, &ev->node); break;
     case F_SLOTS: write_slots(w, f->key, &ev->place); break;
     case F_AFTER: write_after(w, f->key, &ev->submit); break;
+    case F_MODELS: write_models(w, f->key, &ev->tenant); break;
     }
 }
 
@@ -491,6 +552,37 @@ static int read_after(const struct json *obj, const struct field *f, struct aren
     return 0;
 }
 
+static int read_model(const struct json *v, const struct field *f, struct arena *a,
+                      struct model_limit *out, struct err *e)
+{
+    struct str models;
+    if (!json_is_array(v) || json_len(v) != 2)
+        return err_set(e, ERR_INVALID, "field '%s': each is [models, thousandths of GPUs]", f->key);
+    const struct json *at = json_first(v);
+    if (json_as_str(at, 4096, &models, e) < 0 ||
+        json_as_u64(json_next(v, at), INT64_MAX, &out->gpu_milli, e) < 0)
+        return err_wrap(e, "field '%s'", f->key);
+    out->models = (struct str){ arena_strndup(a, models.p, models.n), models.n };
+    return 0;
+}
+
+static int read_models(const struct json *obj, const struct field *f, struct arena *a,
+                       struct event_tenant *t, struct err *e)
+{
+    const struct json *arr = json_find(obj, f->key);
+    if (!arr)
+        return 0;
+    if (!json_is_array(arr) || json_len(arr) > MODEL_LIMITS_MAX)
+        return err_set(e, ERR_INVALID, "field '%s': a list of at most %d is needed", f->key,
+                       MODEL_LIMITS_MAX);
+    struct model_limit *limit = arena_array(a, struct model_limit, json_len(arr) + 1);
+    t->model_limit = limit;
+    for (const struct json *v = json_first(arr); v; v = json_next(arr, v))
+        if (read_model(v, f, a, &limit[t->model_limits++], e) < 0)
+            return -1;
+    return 0;
+}
+
 static void store(const struct field *f, void *p, uint64_t v)
 {
     switch (types[f->type].bytes) {
@@ -529,6 +621,7 @@ static int read_field(const struct json *obj, const struct field *f, struct aren
     case F_LINKS: return read_links(obj, f->key, &ev->node, e);
     case F_SLOTS: return read_slots(obj, f->key, a, &ev->place, e);
     case F_AFTER: return read_after(obj, f, a, &ev->submit, e);
+    case F_MODELS: return read_models(obj, f, a, &ev->tenant, e);
     case F_ENUM8:
     case F_ENUM:
         if (read_enum(obj, f, &i, e) < 0)

@@ -108,6 +108,21 @@ static bool same_job(const struct core *a, const struct core *b, uint64_t id)
                     (j.n == 0 || memcmp(j.slots, k.slots, j.n * sizeof *j.slots) == 0));
 }
 
+static void write_row(void *journal, const struct ledger_row *row)
+{
+    journal_write(&(struct event){ .kind = EVENT_LEDGER, .ledger = *row }, journal);
+}
+
+/* Whose the GPUs were, to the last thousandth and millisecond. */
+static bool same_ledger(const struct core *a, const struct core *b, const struct world *w)
+{
+    AUTO(buf_free) struct buf x = BUF(64u << 20), y = BUF(64u << 20);
+    struct ledger_span span = { INT64_MIN, w->now_ms };
+    core_ledger(a, span, write_row, &x);
+    core_ledger(b, span, write_row, &y);
+    return x.n > 0 && str_eq(buf_str(&x), buf_str(&y));
+}
+
 static bool same_state(const struct core *a, const struct core *b, const struct world *w)
 {
     struct share_view x, y;
@@ -119,7 +134,7 @@ static bool same_state(const struct core *a, const struct core *b, const struct 
     for (size_t i = 0; i < w->lives; i++)
         if (!same_job(a, b, w->live[i]))
             return false;
-    return true;
+    return same_ledger(a, b, w);
 }
 
 static bool same_plan(const struct plan *a, const struct plan *b)
@@ -161,7 +176,7 @@ static bool same_future(struct core *a, struct core *b, struct world *w)
             return false;
         arena_reset(&arena);
     }
-    return true;
+    return same_ledger(a, b, w);
 }
 
 static void a_replayed_journal_equals_the_live_run(void)
@@ -208,6 +223,15 @@ static bool find_share(const struct core *c, const char *path, int64_t now_ms, s
     return false;
 }
 
+static bool same_rules(const struct share_view *x, const struct share_view *y)
+{
+    return x->removed == y->removed && x->closed == y->closed && x->until_ms == y->until_ms &&
+           strcmp(x->pools, y->pools) == 0 && x->model_limits == y->model_limits &&
+           x->budget_gpu_milli_ms == y->budget_gpu_milli_ms &&
+           x->spent_gpu_milli_ms == y->spent_gpu_milli_ms &&
+           x->budget_from_ms == y->budget_from_ms && x->budget_until_ms == y->budget_until_ms;
+}
+
 /* As same_state, but shares are found by name and the past may be off by a rounding. */
 static bool same_facts(const struct core *a, const struct core *b, const struct world *w)
 {
@@ -220,7 +244,7 @@ static bool same_facts(const struct core *a, const struct core *b, const struct 
             memcmp(&x.used, &y.used, sizeof x.used) != 0 || x.waiting != y.waiting ||
             x.cost_milli != y.cost_milli || x.past_milli - y.past_milli > 1 ||
             y.past_milli - x.past_milli > 1 || x.guarantee_milli != y.guarantee_milli ||
-            memcmp(&x.limit, &y.limit, sizeof x.limit) != 0)
+            memcmp(&x.limit, &y.limit, sizeof x.limit) != 0 || !same_rules(&x, &y))
             return false;
     }
     for (uint32_t i = 0; core_node(a, (node_id){ i }, &m); i++)

@@ -5,7 +5,26 @@
 
 /* One event of each kind with every field in use, and the line it must be. */
 static const struct after two_afters[] = { { { 7 }, 1, AFTER_OK }, { { 20 }, 100, AFTER_BAD } };
+static const struct model_limit two_limits[] = { { { "A100|H100", 9 }, 4000 }, { { "T4", 2 }, 0 } };
 static const struct slot two_slots[] = { { 3, 0x81, 1000 }, { 7, 0, 0 } };
+
+static struct event_tenant whole_tenant(const struct amounts *half)
+{
+    return (struct event_tenant){ .name = STR("vision"),
+                                  .parent = STR("lab"),
+                                  .weight_milli = 2000,
+                                  .guarantee_milli = 8000,
+                                  .limit = *half,
+                                  .user_limit = *half,
+                                  .model_limit = two_limits,
+                                  .model_limits = 2,
+                                  .pools = STR("desks|-"),
+                                  .until_ms = 1700000009000,
+                                  .budget_gpu_milli_ms = 3600000000,
+                                  .budget_from_ms = -4,
+                                  .budget_until_ms = 1700000008000,
+                                  .removed = true };
+}
 
 static struct event of(enum event_kind kind)
 {
@@ -19,9 +38,7 @@ static struct event of(enum event_kind kind)
             *policy_value(&ev.policy, policy_key(i)) = (int64_t)i;
         break;
     case EVENT_MODEL: ev.model = (struct event_model){ STR("A100"), 2500 }; break;
-    case EVENT_TENANT:
-        ev.tenant = (struct event_tenant){ STR("vision"), STR("lab"), 2000, 8000, half, half };
-        break;
+    case EVENT_TENANT: ev.tenant = whole_tenant(&half); break;
     case EVENT_USER: ev.user = (struct event_user){ STR("vision"), STR("ann \"x\""), 500 }; break;
     case EVENT_POOL:
         ev.pool = (struct event_pool){ STR("desks"), STR("Mon-Fri 20:00-08:00") };
@@ -54,7 +71,9 @@ static struct event of(enum event_kind kind)
                          .mem_mib = 2048,
                          .scope = SCOPE_SWITCH,
                          .layout = LAYOUT_SPREAD,
-                         .linked = 1 },
+                         .linked = 1,
+                         .disk_mib = 10240,
+                         .notebook = 1 },
             .priority = PRIO_HIGH,
             .held = true,
             .begin_ms = 1700000003000,
@@ -74,7 +93,7 @@ static struct event of(enum event_kind kind)
         break;
     case EVENT_JOB: ev.job = (struct event_job){ { 42 }, JOB_EV_FREEZE }; break;
     case EVENT_PLACE: ev.place = (struct event_place){ { 42 }, two_slots, 2 }; break;
-    case EVENT_TAKE: ev.take = (struct event_take){ { 42 }, { 43 } }; break;
+    case EVENT_TAKE: ev.take = (struct event_take){ { 42 }, { 43 }, TAKE_BUDGET }; break;
     case EVENT_PROMISE: ev.place = (struct event_place){ { 42 }, two_slots, 2 }; break;
     case EVENT_RUNS:
         ev.runs = (struct event_runs){ STR("vision"), STR("ann"), 77,    3,        5,
@@ -82,8 +101,13 @@ static struct event of(enum event_kind kind)
         break;
     case EVENT_WAIT: ev.wait = (struct event_wait){ STR("vision"), 2, 90000 }; break;
     case EVENT_TIMES: ev.times = (struct event_times){ 3, 800, 4200 }; break;
+    case EVENT_LEDGER:
+        ev.ledger = (struct ledger_row){
+            20000, STR("vision"), { 1, 2, 3, 4, 5, 6 }, { 7000000000000000, 8, 9, 10 }
+        };
+        break;
     case EVENT_PAST:
-        ev.past = (struct event_past){ STR("vision"), STR("ana"), 123456789012, 4000 };
+        ev.past = (struct event_past){ STR("vision"), STR("ana"), 123456789012, 4000, 77, 8 };
         break;
     case EVENT_DEMAND:
         ev.demand = (struct event_demand){ .models = STR("A100|V100"),
@@ -105,11 +129,16 @@ static const char *const lines[] = {
                        "\"claim_after_ms\":3,\"claims_max\":4,\"cpu_cost_milli\":5,"
                        "\"past_milli\":6,\"take_back\":7,\"take_gain_milli\":8,"
                        "\"min_run_ms\":9,\"thaw_run_ms\":10,\"express_part_milli\":11,"
-                       "\"express_milli\":12,\"review_ms\":13,\"window_lead_ms\":14}\n",
+                       "\"express_milli\":12,\"review_ms\":13,\"window_lead_ms\":14,"
+                       "\"budget_freezes\":15}\n",
     [EVENT_MODEL] = T "\"model\",\"name\":\"A100\",\"cost_milli\":2500}\n",
     [EVENT_TENANT] = T "\"tenant\",\"name\":\"vision\",\"parent\":\"lab\",\"weight_milli\":2000,"
                        "\"guarantee_milli\":8000,\"limit\":{\"gpus\":4000,\"jobs\":0},"
-                       "\"user_limit\":{\"gpus\":4000,\"jobs\":0}}\n",
+                       "\"user_limit\":{\"gpus\":4000,\"jobs\":0},"
+                       "\"model_limit\":[[\"A100|H100\",4000],[\"T4\",0]],"
+                       "\"pools\":\"desks|-\",\"until_ms\":1700000009000,"
+                       "\"budget\":3600000000,\"budget_from_ms\":-4,"
+                       "\"budget_until_ms\":1700000008000,\"removed\":true}\n",
     [EVENT_USER] = T "\"user\",\"tenant\":\"vision\",\"user\":\"ann \\\"x\\\"\","
                      "\"weight_milli\":500}\n",
     [EVENT_POOL] = T "\"pool\",\"name\":\"desks\",\"calendar\":\"Mon-Fri 20:00-08:00\"}\n",
@@ -120,7 +149,8 @@ static const char *const lines[] = {
     [EVENT_NODE_STATE] = T "\"node_state\",\"name\":\"srv1\",\"state\":\"drain\"}\n",
     [EVENT_SUBMIT] = T "\"submit\",\"job\":42,\"tenant\":\"vision\",\"user\":\"ann\","
                        "\"models\":\"A100|V100\",\"replicas\":2,\"gpus\":3,\"gpu_mem_mib\":1024,"
-                       "\"cpu_milli\":1500,\"mem_mib\":2048,\"within\":\"switch\","
+                       "\"cpu_milli\":1500,\"mem_mib\":2048,\"disk_mib\":10240,"
+                       "\"notebook\":1,\"within\":\"switch\","
                        "\"layout\":\"spread\",\"linked\":1,\"priority\":\"high\",\"held\":true,"
                        "\"begin_ms\":1700000003000,\"after\":[[7,1,\"ok\"],[20,100,\"bad\"]],"
                        "\"known\":true,\"frozen\":2,\"since_ms\":-7,\"wait_ms\":-5,"
@@ -128,7 +158,7 @@ static const char *const lines[] = {
                        "\"restarts\":true,\"limit_ms\":3600000,\"family\":4000000000}\n",
     [EVENT_JOB] = T "\"job\",\"job\":42,\"what\":\"freeze\"}\n",
     [EVENT_PLACE] = T "\"place\",\"job\":42,\"slots\":[[3,129,1000],[7,0,0]]}\n",
-    [EVENT_TAKE] = T "\"take\",\"job\":42,\"by\":43}\n",
+    [EVENT_TAKE] = T "\"take\",\"job\":42,\"by\":43,\"why\":\"budget\"}\n",
     [EVENT_PROMISE] = T "\"promise\",\"job\":42,\"slots\":[[3,129,1000],[7,0,0]]}\n",
     [EVENT_RUNS] =
         T "\"runs\",\"tenant\":\"vision\",\"user\":\"ann\",\"family\":77,\"size\":3,\"bin\":5,"
@@ -141,9 +171,12 @@ static const char *const lines[] = {
     [EVENT_NODE_POOL] = T "\"node_pool\",\"name\":\"srv1\",\"pool\":\"desks\"}\n",
     [EVENT_BURST] = T "\"burst\",\"tenant\":\"vision\",\"hour\":5,\"jobs\":3,"
                       "\"sum_milli\":-7,\"squares_milli\":9}\n",
+    [EVENT_LEDGER] = T "\"ledger\",\"day\":20000,\"tenant\":\"vision\",\"entitled\":1,\"got\":2,"
+                       "\"lent\":3,\"borrowed\":4,\"frozen\":5,\"wanted\":6,"
+                       "\"total\":7000000000000000,\"held\":8,\"idle\":9,\"away\":10}\n",
     [EVENT_PASS] = T "\"pass\"}\n",
     [EVENT_PAST] = T "\"past\",\"tenant\":\"vision\",\"user\":\"ana\","
-                     "\"cost_ms\":123456789012,\"job_milli\":4000}\n",
+                     "\"cost_ms\":123456789012,\"job_milli\":4000,\"spent\":77,\"late\":8}\n",
     [EVENT_DEMAND] = T "\"demand\",\"models\":\"A100|V100\",\"gpus\":2,\"milli\":1000,"
                        "\"cpu_milli\":4000,\"mem_mib\":1024,\"count\":7}\n",
 };

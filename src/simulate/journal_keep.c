@@ -43,14 +43,23 @@ static void keep_submit(struct arena *a, struct event_submit *s)
     s->after = keep_bytes(a, s->after, s->afters, sizeof *s->after);
 }
 
+static void keep_tenant(struct arena *a, struct event_tenant *t)
+{
+    struct model_limit *limits = arena_array(a, struct model_limit, t->model_limits + 1);
+    t->name = keep_str(a, t->name);
+    t->parent = keep_str(a, t->parent);
+    t->pools = keep_str(a, t->pools);
+    for (uint32_t i = 0; i < t->model_limits; i++)
+        limits[i] = (struct model_limit){ keep_str(a, t->model_limit[i].models),
+                                          t->model_limit[i].gpu_milli };
+    t->model_limit = limits;
+}
+
 void event_keep(struct arena *a, struct event *ev)
 {
     switch (ev->kind) {
     case EVENT_MODEL: ev->model.name = keep_str(a, ev->model.name); break;
-    case EVENT_TENANT:
-        ev->tenant.name = keep_str(a, ev->tenant.name);
-        ev->tenant.parent = keep_str(a, ev->tenant.parent);
-        break;
+    case EVENT_TENANT: keep_tenant(a, &ev->tenant); break;
     case EVENT_USER:
         ev->user.tenant = keep_str(a, ev->user.tenant);
         ev->user.user = keep_str(a, ev->user.user);
@@ -85,6 +94,7 @@ void event_keep(struct arena *a, struct event *ev)
         ev->runs.user = keep_str(a, ev->runs.user);
         break;
     case EVENT_BURST: ev->burst.tenant = keep_str(a, ev->burst.tenant); break;
+    case EVENT_LEDGER: ev->ledger.tenant = keep_str(a, ev->ledger.tenant); break;
     case EVENT_WAIT: ev->wait.tenant = keep_str(a, ev->wait.tenant); break;
     case EVENT_PLACE:
     case EVENT_PROMISE:

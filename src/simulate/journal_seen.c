@@ -83,18 +83,23 @@ static void read_node(struct reading *r, const struct event *ev)
     r->t.node[r->t.nodes++] = r->t.step[at].ev.node;
 }
 
+/* One that moves below a tenant that came later stays where it was, in figures that need parents before
+ * their children; the steps have it where it is. */
 static void read_tenant(struct reading *r, const struct event *ev)
 {
     const struct event_tenant *t = &ev->tenant;
-    uint32_t i = names_intern(&r->tenants, t->name);
     add_step(r, STEP_EVENT, ev);
-    if (i == r->t.tenants) {
+    if (t->removed)
+        return;
+    uint32_t i = names_intern(&r->tenants, t->name), up = names_find(&r->tenants, t->parent);
+    bool is_new = i == r->t.tenants;
+    if (is_new) {
         vec_grow(r->t.tenant, r->t.tenants, r->tenant_cap);
         r->t.tenants++;
     }
     r->t.tenant[i] = (struct trace_tenant){
         .name = keep(r, t->name),
-        .parent = keep(r, t->parent),
+        .parent = is_new || t->parent.n == 0 || up < i ? keep(r, t->parent) : r->t.tenant[i].parent,
         .weight_milli = t->weight_milli,
         .guarantee_milli = t->guarantee_milli,
         .limit = t->limit,

@@ -78,10 +78,22 @@ static const char *wrong_submit_field(const struct err *e)
     return "replicas";
 }
 
-static const char *wrong_tenant_field(const struct event_tenant *t)
+static const char *wrong_tenant_field(const struct event_tenant *t, const struct err *e)
 {
+    static const struct {
+        const char *says, *field;
+    } rules[] = { { "': model_limit:", "model_limit" },
+                  { "': pools:", "pools" },
+                  { "': until_ms:", "until_ms" },
+                  { "': budget_gpu_milli_ms:", "budget" },
+                  { "': budget_until_ms:", "budget_until_ms" } };
     if (t->name.n == 0 || t->name.n > NAME_MAX_BYTES)
         return "name";
+    if (t->removed)
+        return "removed";
+    for (size_t i = 0; i < ARRAY_LEN(rules); i++)
+        if (strstr(e->msg, rules[i].says))
+            return rules[i].field;
     if (t->weight_milli == 0)
         return "weight_milli";
     return t->guarantee_milli > INT64_MAX / 4 ? "guarantee_milli" : "parent";
@@ -103,7 +115,7 @@ static const char *wrong_node_field(const struct event_node *n, const struct err
 static const char *wrong_field(const struct event *ev, const struct err *e)
 {
     switch (ev->kind) {
-    case EVENT_TENANT: return wrong_tenant_field(&ev->tenant);
+    case EVENT_TENANT: return wrong_tenant_field(&ev->tenant, e);
     case EVENT_NODE: return wrong_node_field(&ev->node, e);
     case EVENT_SUBMIT: return wrong_submit_field(e);
     case EVENT_JOB: return e->code == ERR_NOT_FOUND ? "job" : "what";
@@ -113,6 +125,7 @@ static const char *wrong_field(const struct event *ev, const struct err *e)
     case EVENT_RUNS: return e->code == ERR_NOT_FOUND ? "tenant" : "size";
     case EVENT_WAIT: return e->code == ERR_NOT_FOUND ? "tenant" : "size";
     case EVENT_TIMES: return "class";
+    case EVENT_LEDGER: return e->code == ERR_NOT_FOUND ? "tenant" : "day";
     case EVENT_BURST: return e->code == ERR_NOT_FOUND ? "tenant" : "jobs";
     case EVENT_USER: return e->code == ERR_NOT_FOUND ? "tenant" : "user";
     case EVENT_RESERVE: return e->code == ERR_NOT_FOUND ? "nodes" : "until_ms";
@@ -169,7 +182,8 @@ static int verify_decision(struct verify *v, const struct event *ev, struct err 
     unsigned long long job = ev->kind == EVENT_TAKE ? ev->take.id.v : ev->place.id.v;
     v->out->decisions++;
     if (a && a->job.v == job && now.kind == ev->kind &&
-        ((ev->kind == EVENT_TAKE && now.take.by.v == ev->take.by.v) ||
+        ((ev->kind == EVENT_TAKE && now.take.by.v == ev->take.by.v &&
+          now.take.why == ev->take.why) ||
          (a->n == ev->place.n && memcmp(a->slots, ev->place.slots, a->n * sizeof *a->slots) == 0)))
         return 0;
     return err_set(e, ERR_CONFLICT, "the journal %s job %llu; the core now decides otherwise",

@@ -250,6 +250,14 @@ static int cut(struct own *o, struct err *e)
     return 0;
 }
 
+/* One that was empty when it was removed may have jobs here that still wait or run. */
+static int tell_tenant(struct own *o, const struct event *ev, struct err *e)
+{
+    if (own_tell(o, ev, e) == 0)
+        return 0;
+    return ev->tenant.removed && e->code == ERR_CONFLICT ? 0 : -1;
+}
+
 static int tell_step(struct own *o, const struct trace_step *s, uint32_t ghost, struct err *e)
 {
     struct event ev = s->ev;
@@ -271,7 +279,7 @@ static int tell_step(struct own *o, const struct trace_step *s, uint32_t ghost, 
     case EVENT_MODEL:
     case EVENT_RESERVE: /* machines that are not in this world leave it as it was */
         return own_tell(o, &ev, e) < 0 && !o->p->t->changed ? -1 : 0;
-    case EVENT_TENANT:
+    case EVENT_TENANT: return tell_tenant(o, &ev, e);
     case EVENT_POOL:
     case EVENT_USER:
     case EVENT_NODE_POOL:
@@ -283,6 +291,7 @@ static int tell_step(struct own *o, const struct trace_step *s, uint32_t ghost, 
     case EVENT_WAIT:
     case EVENT_TIMES:
     case EVENT_BURST:
+    case EVENT_LEDGER:
     case EVENT_KIND_COUNT: break;
     }
     return own_tell(o, &ev, e);

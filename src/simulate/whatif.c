@@ -342,9 +342,9 @@ static int parse_amount(enum resource r, struct str text, uint64_t *out, struct 
     *out = NO_LIMIT;
     if (str_is(text, "none"))
         return 0;
-    if (r == RES_JOBS)
+    if (r == RES_JOBS || r == RES_NOTEBOOKS)
         return parse_u64(text, AMOUNT_MAX, out, e);
-    if (r != RES_MEM)
+    if (r != RES_MEM && r != RES_STORAGE)
         return parse_milli(text, GPUS_MAX_MILLI, out, e);
     if (parse_size_bytes(text, &bytes, e) < 0)
         return -1;
@@ -374,7 +374,9 @@ static int change_limit(struct trace *t, struct str arg, struct err *e)
         return 0;
     }
     err_set(e, ERR_INVALID, "'%.*s' names no resource", STR_ARG(left));
-    return err_hint(e, "for example limit:guests.gpus=2; also cpus, memory, jobs; none lifts it");
+    return err_hint(e,
+                    "for example limit:guests.gpus=2; also cpus, memory, storage, jobs, notebooks; "
+                    "none lifts it");
 }
 
 /* ---- jobs ---- */

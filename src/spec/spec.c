@@ -9,6 +9,8 @@ static const struct spec_field fields[] = {
       "what people call it; by default the program's name", "resnet-50" },
     { NULL, "tenant", VALUE_NAME, AT(tenant), NAME_MAX_BYTES,
       "the tenant it counts for; by default the user's first one", "vision" },
+    { NULL, "kind", VALUE_WORK_KIND, AT(kind), 0, "what it is; by default a batch job",
+      "notebook" },
     { NULL, "profile", VALUE_NAME, AT(profile), NAME_MAX_BYTES,
       "a named bundle of resources of this site", "gpu-small" },
     { NULL, "command", VALUE_COMMAND, AT(argv), SPEC_ARGS_MAX,

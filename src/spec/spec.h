@@ -42,6 +42,17 @@ enum spec_network {
 };
 const char *spec_network_name(enum spec_network n);
 
+#define SPEC_KINDS(X)                                                                              \
+    X(BATCH, "batch", "a program that runs to its end")                                            \
+    X(NOTEBOOK, "notebook", "counts against the limit of notebooks")                               \
+    X(SHELL, "shell", "somebody works in it")
+enum spec_kind {
+#define X(id, name, help) SPEC_##id,
+    SPEC_KINDS(X)
+#undef X
+    SPEC_KIND_COUNT
+};
+
 struct spec_volume {
     struct str from, to;
     bool read_only;
@@ -55,6 +66,7 @@ struct spec_after {
 
 struct spec {
     struct str name, tenant, profile, image, workdir, cwd;
+    enum spec_kind kind;
     struct request request; /* models stay 0: see gpu_type; cpu and mem 0: not said */
     struct str gpu_type;    /* "A100|V100"; empty: any */
     enum priority priority;

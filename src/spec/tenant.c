@@ -36,8 +36,8 @@ static const struct field {
     { "guarantee", KIND_GUARANTEE, AT(guarantee_milli), 0,
       "GPUs that it comes first for, whatever others had less", "4" },
     { "limit", KIND_LIMIT, AT(limit), 0,
-      "what it and all below it may hold at once: `gpus`, `cpus`, `memory`, `jobs`, and "
-      "`gpus_by_model`",
+      "what it and all below it may hold at once: `gpus`, `cpus`, `memory`, `jobs`, `notebooks`, "
+      "`storage` (scratch space), and `gpus_by_model`",
       "{gpus: 8, memory: 512Gi, gpus_by_model: {H100: 2}}" },
     { "user_limit", KIND_USER_LIMIT, AT(user_limit), 0, "likewise each of its users",
       "{gpus: 2, jobs: 10}" },
@@ -78,6 +78,8 @@ static const struct {
     { "cpus", RES_CPU, UNIT_MILLI },
     { "memory", RES_MEM, UNIT_SIZE },
     { "jobs", RES_JOBS, UNIT_COUNT },
+    { "notebooks", RES_NOTEBOOKS, UNIT_COUNT },
+    { "storage", RES_STORAGE, UNIT_SIZE },
 };
 
 static const char *const stages[] = {
@@ -190,21 +192,41 @@ static int read_amount(const struct json *v, int unit, uint64_t *out, struct err
     return 0;
 }
 
+static int read_model(const struct json_member *m, struct arena *a, struct tenant_limit *out,
+                      struct err *e)
+{
+    uint32_t at = 0;
+    if (m->key.n == 0 || m->key.n > 1024 || strlen(m->key.p) != m->key.n)
+        return err_set(e, ERR_INVALID, "a model needs a name");
+    while (at < out->models && !str_eq(out->by_model[at].models, m->key))
+        at++;
+    if (json_is_null(m->value)) {
+        for (uint32_t i = at; i + 1 < out->models; i++)
+            out->by_model[i] = out->by_model[i + 1];
+        out->models -= at < out->models;
+        return 0;
+    }
+    if (at == TENANT_MODELS_MAX)
+        return err_set(e, ERR_INVALID, "at most %d models", TENANT_MODELS_MAX);
+    if (read_number(m->value, 0, 1e6, &out->by_model[at].gpu_milli, e) < 0)
+        return err_wrap(e, "%.*s", (int)MIN(m->key.n, (size_t)60), m->key.p);
+    if (at == out->models)
+        out->by_model[out->models++].models = keep(a, m->key);
+    return 0;
+}
+
 static int read_models(const struct json *v, struct arena *a, struct tenant_limit *out,
                        struct err *e)
 {
+    if (json_is_null(v)) {
+        out->models = 0;
+        return 0;
+    }
     if (!json_is_object(v))
         return err_set(e, ERR_INVALID, "an object is needed: a number of GPUs each model");
-    if (json_members(v) > TENANT_MODELS_MAX)
-        return err_set(e, ERR_INVALID, "at most %d models", TENANT_MODELS_MAX);
-    for (struct json_member m = { 0 }; json_next_member(v, &m);) {
-        struct tenant_models *x = &out->by_model[out->models++];
-        x->models = keep(a, m.key);
-        if (m.key.n == 0 || m.key.n > 1024)
-            return err_set(e, ERR_INVALID, "a model needs a name");
-        if (read_number(m.value, 0, 1e6, &x->gpu_milli, e) < 0)
-            return err_wrap(e, "%.*s", STR_ARG(m.key));
-    }
+    for (struct json_member m = { 0 }; json_next_member(v, &m);)
+        if (read_model(&m, a, out, e) < 0)
+            return -1;
     return 0;
 }
 
@@ -217,7 +239,6 @@ static int read_limit(const struct json *v, bool of_user, struct arena *a, struc
         keys[n++] = amounts[i].key;
     if (!of_user)
         keys[n++] = "gpus_by_model";
-    *out = (struct tenant_limit){ .of = AMOUNTS_NO_LIMIT };
     if (json_only(v, keys, n, e) < 0)
         return -1;
     for (size_t i = 0; i < ARRAY_LEN(amounts); i++) {
@@ -226,7 +247,7 @@ static int read_limit(const struct json *v, bool of_user, struct arena *a, struc
             return err_wrap(e, "%s", amounts[i].key);
     }
     const struct json *models = of_user ? NULL : json_find(v, "gpus_by_model");
-    if (models && !json_is_null(models) && read_models(models, a, out, e) < 0)
+    if (models && read_models(models, a, out, e) < 0)
         return err_wrap(e, "gpus_by_model");
     return 0;
 }
@@ -274,24 +295,46 @@ static int read_list(const struct json *v, size_t max, struct arena *a, struct s
     return 0;
 }
 
+static int read_group(const struct json_member *m, struct arena *a, struct tenant_spec *into,
+                      struct err *e)
+{
+    struct str role = STR("");
+    size_t at = 0;
+    if (m->key.n == 0 || m->key.n > 400 || strlen(m->key.p) != m->key.n)
+        return err_set(e, ERR_INVALID, "a group needs a name, of at most 400 bytes");
+    while (at < into->groups && !str_eq(into->group[at].group, m->key))
+        at++;
+    if (json_is_null(m->value)) {
+        for (size_t i = at; i + 1 < into->groups; i++)
+            into->group[i] = into->group[i + 1];
+        into->groups -= at < into->groups;
+        return 0;
+    }
+    if (json_as_str(m->value, 32, &role, e) < 0)
+        return err_wrap(e, "%.*s", (int)MIN(m->key.n, (size_t)60), m->key.p);
+    if (!str_is(role, "lead") && !str_is(role, "member") && !str_is(role, "viewer")) {
+        err_set(e, ERR_INVALID, "'%.*s' is not a role in a tenant", STR_ARG(role));
+        return err_hint(e, "lead, member or viewer");
+    }
+    if (at == TENANT_GROUPS_MAX)
+        return err_set(e, ERR_INVALID, "at most %d groups", TENANT_GROUPS_MAX);
+    into->group[at] = (struct tenant_group){ keep(a, m->key), keep(a, role) };
+    into->groups += at == into->groups;
+    return 0;
+}
+
 static int read_groups(const struct json *v, struct arena *a, struct tenant_spec *into,
                        struct err *e)
 {
-    if (!json_is_object(v) || json_members(v) > TENANT_GROUPS_MAX)
-        return err_set(e, ERR_INVALID, "an object is needed: a role for each of at most %d groups",
-                       TENANT_GROUPS_MAX);
-    into->group = arena_array(a, struct tenant_group, json_members(v) + 1);
-    into->groups = 0;
-    for (struct json_member m = { 0 }; json_next_member(v, &m);) {
-        struct str role;
-        if (json_as_str(m.value, 32, &role, e) < 0)
-            return err_wrap(e, "%.*s", STR_ARG(m.key));
-        if (!str_is(role, "lead") && !str_is(role, "member") && !str_is(role, "viewer")) {
-            err_set(e, ERR_INVALID, "'%.*s' is not a role in a tenant", STR_ARG(role));
-            return err_hint(e, "lead, member or viewer");
-        }
-        into->group[into->groups++] = (struct tenant_group){ keep(a, m.key), keep(a, role) };
-    }
+    struct tenant_group *was = into->group;
+    if (!json_is_object(v))
+        return err_set(e, ERR_INVALID, "an object is needed: a role for each group");
+    into->group = arena_array(a, struct tenant_group, TENANT_GROUPS_MAX);
+    for (size_t i = 0; i < into->groups; i++)
+        into->group[i] = was[i];
+    for (struct json_member m = { 0 }; json_next_member(v, &m);)
+        if (read_group(&m, a, into, e) < 0)
+            return -1;
     return 0;
 }
 
@@ -358,7 +401,7 @@ static int read_field(const struct field *f, const struct json *v, struct arena 
         into->priority = (enum priority)x;
         return 0;
     case KIND_STAGE:
-        if (read_choice(v, stages, ARRAY_LEN(stages), &x, e) < 0)
+        if (read_choice(v, stages, STAGE_ENROLLED, &x, e) < 0)
             return -1;
         into->stage = (enum stage)x;
         return 0;
@@ -514,8 +557,12 @@ void tenant_write(const struct tenant_spec *t, struct json_out *w)
         json_put_str(w, "priority", str_of(priority_name(t->priority)));
     if (t->stage != d.stage)
         json_put_str(w, "stage", str_of(stage_name(t->stage)));
-    if (t->expires_ms)
+    if (t->expires_ms && t->expires_ms % DAY_MS == 0) { /* with a day: as people say it */
+        date_format(t->expires_ms - DAY_MS, when);
+        json_put_str(w, "expires", (struct str){ when, 10 });
+    } else if (t->expires_ms) {
         json_put_str(w, "expires", str_of(date_format(t->expires_ms, when)));
+    }
     if (t->groups) {
         json_begin(w, "groups", '{');
         for (size_t i = 0; i < t->groups; i++)
@@ -561,7 +608,7 @@ static void put_schema(const struct field *f, struct buf *b)
     case KIND_GROUPS:
         buf_printf(b,
                    "\"type\":[\"object\",\"null\"],\"maxProperties\":%zu,"
-                   "\"additionalProperties\":{\"enum\":[\"lead\",\"member\",\"viewer\"]}",
+                   "\"additionalProperties\":{\"enum\":[\"lead\",\"member\",\"viewer\",null]}",
                    f->max);
         break;
     }

@@ -16,11 +16,13 @@
 #define TENANT_MODELS_MAX 8         /* limits by GPU model */
 #define TENANT_TEXT_MAX (64u << 10) /* bytes of one as JSON */
 
-/* id, name, meaning: what a tenant may use while something is being rolled out. */
+/* id, name, meaning: what a tenant may use while machines are being rolled out, and how far a pool is; a tenant
+ * has what is not beyond its own stage. */
 #define STAGES(X)                                                                                  \
     X(ALL, "all", "what is for everybody")                                                         \
     X(BETA, "beta", "also what is tried with some")                                                \
-    X(ALPHA, "alpha", "also what is tried with few, and may break")
+    X(ALPHA, "alpha", "also what is tried with few, and may break")                                \
+    X(ENROLLED, "enrolled", "of machines alone: nobody's yet")
 enum stage {
 #define X(id, name, help) STAGE_##id,
     STAGES(X)
@@ -85,7 +87,8 @@ struct tenant_spec {
 
 struct tenant_spec tenant_default(void);
 
-/* What is to be read: fields that are not given are as in `base`, null makes them the default again. */
+/* What is to be read: fields that are not given are as in `base`, null makes them the default again.  So it is
+ * with each limit, model and group inside of one. */
 struct tenant_text {
     const struct json *object;
     const struct tenant_spec *base;

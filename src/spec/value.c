@@ -31,6 +31,12 @@ static const char *const network_words[] = {
 #undef X
 };
 
+static const char *const kind_words[] = {
+#define X(id, name, help) name,
+    SPEC_KINDS(X)
+#undef X
+};
+
 const char *value_word(enum value_kind kind, size_t i)
 {
     if (kind == VALUE_PRIORITY)
@@ -43,6 +49,8 @@ const char *value_word(enum value_kind kind, size_t i)
         return i < ARRAY_LEN(freeze_words) ? freeze_words[i] : NULL;
     if (kind == VALUE_NETWORK)
         return i < ARRAY_LEN(network_words) ? network_words[i] : NULL;
+    if (kind == VALUE_WORK_KIND)
+        return i < ARRAY_LEN(kind_words) ? kind_words[i] : NULL;
     return NULL;
 }
 
@@ -470,7 +478,8 @@ int value_read(const struct spec_field *f, const struct json *v, struct arena *a
     case VALUE_SCOPE:
     case VALUE_LAYOUT:
     case VALUE_FREEZE:
-    case VALUE_NETWORK: return read_choice(f, v, into, e);
+    case VALUE_NETWORK:
+    case VALUE_WORK_KIND: return read_choice(f, v, into, e);
     case VALUE_SIGNAL: return read_signal(v, at, e);
     case VALUE_COMMAND: return read_command(v, f->max, a, into, e);
     case VALUE_ENV: return read_env(v, f->max, a, into, e);
@@ -589,6 +598,7 @@ void value_write(const struct spec_field *f, const struct spec *s, const struct 
     case VALUE_LAYOUT:
     case VALUE_FREEZE:
     case VALUE_NETWORK:
+    case VALUE_WORK_KIND:
     case VALUE_SIGNAL: write_scalar(f, at, usual, w); return;
     case VALUE_COMMAND:
     case VALUE_ENV:

@@ -51,6 +51,7 @@
     X(LAYOUT, "")                                                                                  \
     X(FREEZE, "")                                                                                  \
     X(NETWORK, "")                                                                                 \
+    X(WORK_KIND, "")                                                                               \
     X(SIGNAL, "{\"anyOf\":[{\"type\":\"integer\",\"minimum\":1,\"maximum\":64},"                   \
               "{\"$ref\":\"#/components/schemas/SignalName\"}]}")                                  \
     X(COMMAND, "{\"oneOf\":[{\"type\":\"array\",\"items\":{\"type\":\"string\"," NO_NUL "},"       \

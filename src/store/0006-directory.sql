@@ -19,3 +19,5 @@ INSERT INTO directory (kind, name, body)
 SELECT DISTINCT 'person', user, json_object('role', 'admin', 'kind', 'token') FROM token WHERE role >= 3;
 
 DROP TABLE token;
+
+ALTER TABLE pool ADD COLUMN stage TEXT NOT NULL DEFAULT 'all'; -- whose machines they are while they are rolled out

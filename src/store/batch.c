@@ -2,10 +2,13 @@
 
 #include <stdio.h>
 
+#include "store/audit.h"
+#include "store/chain.h"
 #include "store/directory.h"
 #include "store/kept.h"
 #include "store/pools.h"
 #include "store/read.h"
+#include "store/usage.h"
 
 #define FIRST_BYTES 512u
 #define TRIM_ROWS 2000 /* of each kind at a time: some milliseconds of the writer's */
@@ -245,12 +248,13 @@ void store_delete_entry(struct store_batch *b, enum directory_kind kind, struct 
 
 void store_put_pool(struct store_batch *b, const struct store_pool *p)
 {
-    op(b, OP_PUT_POOL, 5);
+    op(b, OP_PUT_POOL, 6);
     put_text(b, p->name);
     put_text(b, p->calendar);
     put_text(b, p->nodes);
     put_text(b, p->exceptions);
     put_int(b, p->of_settings);
+    put_text(b, p->stage.n ? p->stage : STR("all"));
 }
 
 void store_delete_pool(struct store_batch *b, struct str name)
@@ -269,11 +273,66 @@ void store_put_answer(struct store_batch *b, struct str user, struct str key, in
     put_text(b, body);
 }
 
+static void put_machines(struct store_batch *b, int64_t day, const struct ledger_machines *m)
+{
+    const int64_t v[] = { day, m->total, m->got, m->idle, m->away };
+    op(b, OP_PUT_MACHINES, ARRAY_LEN(v));
+    for (size_t i = 0; i < ARRAY_LEN(v); i++)
+        put_int(b, v[i]);
+}
+
+void store_put_ledger(struct store_batch *b, const struct ledger_row *row)
+{
+    const struct ledger_sums *s = &row->sums;
+    const int64_t v[] = { s->entitled, s->got, s->lent, s->borrowed, s->frozen, s->wanted };
+    if (row->tenant.n == 0) {
+        put_machines(b, row->day, &row->machines);
+        return;
+    }
+    op(b, OP_PUT_LEDGER, 2 + ARRAY_LEN(v));
+    put_int(b, row->day);
+    put_text(b, row->tenant);
+    for (size_t i = 0; i < ARRAY_LEN(v); i++)
+        put_int(b, v[i]);
+}
+
 void store_set_meta(struct store_batch *b, const char *key, struct str value)
 {
     op(b, OP_SET_META, 2);
     put_text(b, str_of(key));
     put_text(b, value);
+}
+
+/* ---- the audit ---- */
+
+/* Cut in the middle it would be no JSON, or no character; and what is no UTF-8 cannot be exported. */
+static void put_bounded(struct store_batch *b, struct str s, size_t max)
+{
+    char size[48];
+    bool json = max == AUDIT_JSON_MAX;
+    if (s.n > max || !str_is_utf8(s)) {
+        snprintf(size, sizeof size, json ? "{\"omitted_bytes\":%zu}" : "(%zu bytes)", s.n);
+        s = str_of(size);
+    }
+    put_text(b, s);
+}
+
+void store_add_audit(struct store_batch *b, const struct audit_row *r)
+{
+    op(b, OP_ADD_AUDIT, CHAIN_FIELDS);
+    put_int(b, 0);
+    put_int(b, r->t_ms);
+#define X(name, max) put_bounded(b, r->name, max);
+    AUDIT_TEXTS(X)
+#undef X
+    put_bytes(b, FIELD_BLOB, NULL, 0);
+    put_text(b, STR(""));
+}
+
+void store_cut_audit(struct store_batch *b, uint64_t number)
+{
+    op(b, OP_CUT_AUDIT, 1);
+    put_u64(b, number);
 }
 
 /* ---- what is let go ---- */

@@ -27,8 +27,12 @@
     X(DELETE_ENTRY, ST_DELETE_ENTRY)                                                               \
     X(PUT_POOL, ST_PUT_POOL)                                                                       \
     X(DELETE_POOL, ST_DELETE_POOL)                                                                 \
+    X(PUT_LEDGER, ST_PUT_LEDGER)                                                                   \
+    X(PUT_MACHINES, ST_PUT_MACHINES)                                                               \
     X(PUT_ANSWER, ST_PUT_ANSWER)                                                                   \
     X(PRUNE_ANSWERS, ST_PRUNE_ANSWERS)                                                             \
+    X(ADD_AUDIT, ST_ADD_AUDIT, ST_SET_AUDIT_HEAD) /* see chain.h */                                \
+    X(CUT_AUDIT, ST_SET_AUDIT_CUT, ST_CUT_AUDIT)                                                   \
     X(SET_META, ST_SET_META)                                                                       \
     X(WHOLE_DAYS, ST_WHOLE_DAYS)                                                                   \
     X(SIZE_LOG, ST_SIZE_LOG)                                                                       \

@@ -1,8 +1,10 @@
 #include "store/batch.h"
 
+#include "store/audit.h"
 #include "store/directory.h"
 #include "store/kept.h"
 #include "store/pools.h"
+#include "store/usage.h"
 #include "tests/lib/storing.h"
 
 static void operations_come_back_as_they_were_recorded(void)
@@ -49,6 +51,8 @@ static void every_operation_has_as_many_fields_as_its_statement_asks_for(void)
     store_delete_entry(b, DIRECTORY_PERSON, STR("ana"));
     store_put_pool(b, &(struct store_pool){ .name = STR("p") });
     store_delete_pool(b, STR("p"));
+    store_put_ledger(b, &(struct ledger_row){ .tenant = STR("a") });
+    store_put_ledger(b, &(struct ledger_row){ .day = 1 });
     store_put_answer(b, STR("ana"), STR("k"), 1, STR("{}"));
     store_set_meta(b, "k", STR("v"));
     store_size_log(b, 1, 5);
@@ -56,6 +60,8 @@ static void every_operation_has_as_many_fields_as_its_statement_asks_for(void)
     store_trim(b, &(struct store_trim){ .keep_events = 1 });
     store_remove_job(b, 1);
     store_usage_whole_days(b, 1);
+    store_add_audit(b, &(struct audit_row){ .t_ms = 1 });
+    store_cut_audit(b, 1);
     static const size_t want[OP_COUNT] = {
         [OP_ADD_JOB] = 24,      [OP_SET_JOB] = 14,      [OP_PUT_RUN] = 10,
         [OP_END_RUN] = 3,       [OP_ADD_JOURNAL] = 2,   [OP_NEW_SEGMENT] = 2,
@@ -63,8 +69,9 @@ static void every_operation_has_as_many_fields_as_its_statement_asks_for(void)
         [OP_PUT_ACCOUNT] = 6,   [OP_PUT_ENTRY] = 3,     [OP_DELETE_ENTRY] = 2,
         [OP_PUT_ANSWER] = 4,    [OP_PRUNE_ANSWERS] = 2, [OP_SET_META] = 2,
         [OP_SIZE_LOG] = 2,      [OP_WHOLE_DAYS] = 1,    [OP_REMOVE_LOG] = 3,
-        [OP_REMOVE_JOB] = 1,    [OP_PRUNE_CARRIED] = 2, [OP_PUT_POOL] = 5,
-        [OP_DELETE_POOL] = 1,
+        [OP_REMOVE_JOB] = 1,    [OP_PRUNE_CARRIED] = 2, [OP_PUT_POOL] = 6,
+        [OP_DELETE_POOL] = 1,   [OP_ADD_AUDIT] = 13,    [OP_CUT_AUDIT] = 1,
+        [OP_PUT_LEDGER] = 8,    [OP_PUT_MACHINES] = 5,
     };
     struct batch_cursor c = { b->p, b->p + b->n };
     struct field f[OP_FIELDS_MAX];

@@ -31,10 +31,17 @@ static const char pools[] =
 static const char directory[] =
 #include "0006-directory.sql.inc"
     ;
+static const char audit[] =
+#include "0007-audit.sql.inc"
+    ;
+static const char ledger[] =
+#include "0008-ledger.sql.inc"
+    ;
 
 const struct migration migrations[] = {
     { 1, "tables", tables }, { 2, "counts", counts }, { 3, "usage", usage },
     { 4, "kept", kept },     { 5, "pools", pools },   { 6, "directory", directory },
+    { 7, "audit", audit },   { 8, "ledger", ledger },
 };
 const size_t migrations_n = ARRAY_LEN(migrations);
 

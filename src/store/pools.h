@@ -12,6 +12,7 @@ struct store_pool {
     struct str calendar;   /* empty: always open */
     struct str nodes;      /* a hostlist */
     struct str exceptions; /* a calendar of exceptions alone, in UTC; empty: none */
+    struct str stage;      /* a word of the caller's; empty: "all" */
     bool of_settings;      /* the settings file has its calendar and nodes */
 };
 void store_put_pool(struct store_batch *b, const struct store_pool *p);

@@ -75,7 +75,7 @@ int read_number(struct store *s, enum stmt id, uint64_t *out, struct err *e)
     return got < 0 ? -1 : 0;
 }
 
-bool scope_sees(const struct store_scope *who, struct str tenant)
+bool store_scope_sees(const struct store_scope *who, struct str tenant)
 {
     bool sees = who->everything;
     for (size_t i = 0; i < who->n && !sees; i++)
@@ -261,7 +261,8 @@ int store_pools(struct store *s, struct arena *a, struct store_pool **out, size_
                                       .calendar = row_text(q, 1, a),
                                       .nodes = row_text(q, 2, a),
                                       .exceptions = row_text(q, 3, a),
-                                      .of_settings = row_u32(q, 4) != 0 };
+                                      .of_settings = row_u32(q, 4) != 0,
+                                      .stage = row_text(q, 5, a) };
     }
     if (got < 0)
         return -1;

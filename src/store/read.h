@@ -33,6 +33,4 @@ int read_number(struct store *s, enum stmt id, uint64_t *out, struct err *e) MUS
 /* Before this, usage is counted in whole days: the runs are gone. */
 int read_whole_days(struct store *s, int64_t *out_ms, struct err *e) MUST_USE;
 
-bool scope_sees(const struct store_scope *who, struct str tenant);
-
 #endif

@@ -70,7 +70,7 @@ int store_job_get(struct store *s, const struct store_scope *who, uint64_t id, s
     int got = read_job(held, id, a, &j, e);
     if (got < 0)
         return -1;
-    if (got == 0 || !scope_sees(who, j.fixed.tenant)) { /* the same words for both */
+    if (got == 0 || !store_scope_sees(who, j.fixed.tenant)) { /* the same words for both */
         err_set(e, ERR_NOT_FOUND, "there is no job %llu", (unsigned long long)id);
         return err_hint(e, "see those there are: nightshift ps --all");
     }
@@ -125,7 +125,7 @@ static bool wanted(const struct store_scope *who, const struct store_filter *f, 
                    uint64_t state)
 {
     uint32_t states = f->states ? f->states : UINT32_MAX;
-    return state < JOB_STATE_COUNT && (states >> state & 1) && scope_sees(who, tenant) &&
+    return state < JOB_STATE_COUNT && (states >> state & 1) && store_scope_sees(who, tenant) &&
            (!f->tenant.n || str_eq(f->tenant, tenant));
 }
 
@@ -242,7 +242,7 @@ int store_jobs_count(struct store *s, const struct store_scope *who, uint64_t ou
     uint64_t n[JOB_STATE_COUNT] = { 0 };
     int got;
     while ((got = row_next(s, q, e)) > 0)
-        if (row_u64(q, 1) < JOB_STATE_COUNT && scope_sees(who, row_text(q, 0, NULL)))
+        if (row_u64(q, 1) < JOB_STATE_COUNT && store_scope_sees(who, row_text(q, 0, NULL)))
             n[row_u64(q, 1)] += row_u64(q, 2);
     if (got == 0)
         memcpy(out, n, sizeof n);

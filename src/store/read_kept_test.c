@@ -173,7 +173,7 @@ static void usage_outlives_the_runs_in_whole_days(void)
                            .gpu_milli = 1000,
                            .started_ms = DAY_MS / 2,
                            .ended_ms = 5 * DAY_MS / 2 };
-    struct store_span cut = { DAY_MS, 2 * DAY_MS + 1000, 9 * DAY_MS };
+    struct store_span cut = { DAY_MS, 2 * DAY_MS + 1000, 9 * DAY_MS, 0 };
     struct store_usages u;
     struct err e = { 0 };
     struct store_batch *b = store_batch_new(t.store);
@@ -189,7 +189,7 @@ static void usage_outlives_the_runs_in_whole_days(void)
     storing_commit(&t, b);
     CHECK(store_usage(t.store, &storing_all, &cut, &t.arena, &u, &e) == 0);
     CHECK(u.n == 1 && u.v[0].gpu_ms == DAY_MS + DAY_MS / 2 && u.v[0].runs == 1);
-    struct store_span all = { 0, 9 * DAY_MS, 9 * DAY_MS };
+    struct store_span all = { 0, 9 * DAY_MS, 9 * DAY_MS, 0 };
     CHECK(store_usage(t.store, &storing_all, &all, &t.arena, &u, &e) == 0);
     CHECK(u.n == 1 && u.v[0].gpu_ms == 2 * DAY_MS && u.v[0].runs == 1);
 }

@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/rng.h"
 #include "store/migrate.h"
+#include "store/usage.h"
 #include "tests/lib/storing.h"
 
 #define WORLDS 40
@@ -85,22 +86,45 @@ static struct store_usage count(const struct world *w, const struct store_usage 
     return u;
 }
 
+/* By day: each day is what a span of it alone would be, and together they are all. */
+static void compare_days(struct storing *t, const struct world *w, const struct store_span *whole,
+                         uint64_t gpu_ms)
+{
+    struct store_span span = *whole;
+    struct store_usages got;
+    struct err e = { 0 };
+    uint64_t sum_ms = 0;
+    span.by = (1u << USAGE_BY_COUNT) - 1;
+    CHECK(store_usage(t->store, &storing_all, &span, &t->arena, &got, &e) == 0);
+    for (size_t k = 0; k < got.n; k++) {
+        int64_t day_ms = got.v[k].day * INT64_C(86400000);
+        struct store_span day = { MAX(span.from_ms, day_ms), MIN(span.to_ms, day_ms + 86400000),
+                                  w->now_ms, 0 };
+        struct store_usage is = count(w, &got.v[k], &day);
+        CHECK_AT(k, got.v[k].gpu_ms == is.gpu_ms && got.v[k].runs == is.runs);
+        sum_ms += is.gpu_ms;
+    }
+    CHECK(sum_ms <= gpu_ms && gpu_ms - sum_ms <= got.n); /* each is rounded down */
+}
+
 static void compare(struct storing *t, const struct world *w, uint64_t seed)
 {
     struct rng r = { seed + 77 };
     for (int i = 0; i < SPANS; i++) {
         int64_t x = moment(&r), y = rng_below(&r, 3) ? moment(&r) : x + length(&r);
-        struct store_span span = { MIN(x, y), MAX(x, y), w->now_ms };
+        struct store_span span = { MIN(x, y), MAX(x, y), w->now_ms, 0 };
         struct store_usages got;
         struct err e = { 0 };
-        uint64_t runs = 0, want = 0;
+        uint64_t runs = 0, want = 0, gpu_ms = 0;
         CHECK_AT(seed, store_usage(t->store, &storing_all, &span, &t->arena, &got, &e) == 0);
         for (size_t k = 0; k < got.n; k++) {
             struct store_usage is = count(w, &got.v[k], &span);
             CHECK_AT(seed, got.v[k].gpu_ms == is.gpu_ms && got.v[k].cpu_ms == is.cpu_ms);
             CHECK_AT(seed, got.v[k].runs == is.runs);
             runs += is.runs;
+            gpu_ms += is.gpu_ms;
         }
+        compare_days(t, w, &span, gpu_ms);
         for (size_t k = 0; k < 3 * 3 * 3; k++) { /* none is left out */
             struct store_usage key = { .tenant = str_of(names[k % 3]),
                                        .user = str_of(names[k / 3 % 3]),

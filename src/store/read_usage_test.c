@@ -1,3 +1,4 @@
+#include "store/usage.h"
 #include "tests/lib/storing.h"
 
 static void put(struct store_batch *b, uint64_t job, const char *tenant, const char *user,
@@ -21,7 +22,7 @@ static struct store_usages usage(struct storing *t, const struct store_scope *wh
                                  int64_t to_ms, int64_t now_ms)
 {
     struct store_usages u = { 0 };
-    struct store_span span = { from_ms, to_ms, now_ms };
+    struct store_span span = { from_ms, to_ms, now_ms, 0 };
     struct err e = { 0 };
     CHECK(store_usage(t->store, who, &span, &t->arena, &u, &e) == 0);
     return u;
@@ -94,6 +95,49 @@ static void rows_are_summed_ordered_and_seen_by_tenant(void)
     CHECK(usage(&t, &who, 0, 1000, 1000).n == 1 && usage(&t, &nobody, 0, 1000, 1000).n == 0);
 }
 
+static struct store_usages usage_by(struct storing *t, unsigned by)
+{
+    struct store_usages u = { 0 };
+    int64_t noon = 43200000, day = 2 * noon;
+    struct store_span span = { noon, 3 * day + noon, 3 * day, by };
+    struct err e = { 0 };
+    CHECK(store_usage(t->store, &storing_all, &span, &t->arena, &u, &e) == 0);
+    return u;
+}
+
+static void it_is_summed_by_what_was_asked_for(void)
+{
+    const int64_t hour = 3600000, day = 24 * hour;
+    AUTO(storing_end) struct storing t;
+    storing_begin(&t);
+    storing_open(&t);
+    struct store_batch *b = store_batch_new(t.store);
+    put(b, 1, "vision", "ana", 10 * hour, day + 2 * hour);     /* from noon on: 12, 2 hours */
+    put(b, 2, "vision", "ben", day + hour, day + 2 * hour);    /* 1 */
+    put(b, 3, "audio", "ana", 2 * day - hour, 0);              /* goes on: 1, 24 */
+    put(b, 4, "audio", "ana", day - 3 * hour, 2 * day + hour); /* 3, 24, 1 */
+    storing_commit(&t, b);
+    struct store_usages u = usage_by(&t, 1u << USAGE_BY_DAY);
+    static const struct {
+        int64_t hours;
+        uint64_t runs;
+    } by_day[] = { { 15, 2 }, { 28, 4 }, { 25, 2 } };
+    CHECK_INT(u.n, ARRAY_LEN(by_day));
+    for (size_t i = 0; i < u.n; i++) {
+        CHECK_AT(i, u.v[i].day == (int64_t)i && u.v[i].tenant.n == 0 && u.v[i].user.n == 0);
+        CHECK_AT(i, u.v[i].gpu_ms == (uint64_t)(by_day[i].hours * hour * 5 / 2));
+        CHECK_AT(i, u.v[i].runs == by_day[i].runs);
+    }
+    u = usage_by(&t, 1u << USAGE_BY_USER);
+    CHECK(u.n == 2 && str_is(u.v[0].user, "ana") && str_is(u.v[1].user, "ben"));
+    CHECK(u.v[0].gpu_ms == (uint64_t)(67 * hour * 5 / 2) && u.v[0].runs == 3);
+    u = usage_by(&t, 1u << USAGE_BY_DAY | 1u << USAGE_BY_TENANT);
+    CHECK(u.n == 5 && u.v[0].day == 0 && str_is(u.v[0].tenant, "audio") && u.v[0].runs == 1);
+    CHECK(u.v[4].day == 2 && str_is(u.v[4].tenant, "audio") && u.v[4].runs == 2);
+    u = usage_by(&t, 1u << USAGE_BY_MODEL);
+    CHECK(u.n == 1 && str_is(u.v[0].model, "A100") && u.v[0].runs == 4);
+}
+
 static void the_runs_of_a_job_come_in_order(void)
 {
     AUTO(storing_end) struct storing t;
@@ -121,6 +165,7 @@ static const struct test tests[] = {
     { "a run counts with the part inside the span", a_run_counts_with_the_part_inside },
     { "a run that goes on counts until now", a_run_that_goes_on_counts_until_now },
     { "rows are summed, ordered and seen by tenant", rows_are_summed_ordered_and_seen_by_tenant },
+    { "it is summed by what was asked for", it_is_summed_by_what_was_asked_for },
     { "the runs of a job come in order", the_runs_of_a_job_come_in_order },
 };
 TEST_MAIN(tests)

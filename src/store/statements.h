@@ -10,6 +10,7 @@
 #include <sqlite3.h>
 
 #include "base/err.h"
+#include "store/statements_audit.h"
 
 #define JOB_FIXED_COLUMNS                                                                          \
     "id, tenant, user, name, uid, submitted_ms, replicas, gpu_milli, array_id, array_index"
@@ -89,9 +90,15 @@
     X(PUT_ENTRY, W, "INSERT OR REPLACE INTO directory (kind, name, body) VALUES (?1, ?2, ?3)")      \
     X(DELETE_ENTRY, W, "DELETE FROM directory WHERE kind = ?1 AND name = ?2")                       \
     X(PUT_POOL, W,                                                                                  \
-      "INSERT OR REPLACE INTO pool (name, calendar, nodes, exceptions, of_settings) "               \
-      "VALUES (?1, ?2, ?3, ?4, ?5)")                                                                \
+      "INSERT OR REPLACE INTO pool (name, calendar, nodes, exceptions, of_settings, stage) "        \
+      "VALUES (?1, ?2, ?3, ?4, ?5, ?6)")                                                            \
     X(DELETE_POOL, W, "DELETE FROM pool WHERE name = ?1")                                           \
+    X(PUT_LEDGER, W,                                                                                \
+      "INSERT OR REPLACE INTO ledger_day (day, tenant, entitled, got, lent, borrowed, frozen, "     \
+      "wanted) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")                                            \
+    X(PUT_MACHINES, W,                                                                              \
+      "INSERT OR REPLACE INTO machines_day (day, total, got, idle, away) "                          \
+      "VALUES (?1, ?2, ?3, ?4, ?5)")                                                                \
     X(PUT_ANSWER, W,                                                                                \
       "INSERT OR IGNORE INTO answer (user, key, t_ms, body) VALUES (?1, ?2, ?3, ?4)")               \
     X(PRUNE_ANSWERS, W,                                                                             \
@@ -170,6 +177,12 @@
     X(RUNS_LIVING, R,                                                                               \
       "SELECT " RUN_USAGE_COLUMNS " FROM run INDEXED BY run_living "                                \
       "WHERE ended_ms = 0 AND started_ms < ?1")                                                     \
+    X(LEDGER_LAST, R, "SELECT day FROM machines_day ORDER BY day DESC LIMIT 1")                     \
+    X(LEDGER_DAYS, R,                                                                               \
+      "SELECT day, '' AS tenant, total, got, idle, away, 0, 0 FROM machines_day "                   \
+      "WHERE day >= ?1 AND day < ?2 UNION ALL "                                                     \
+      "SELECT day, tenant, entitled, got, lent, borrowed, frozen, wanted FROM ledger_day "          \
+      "WHERE day >= ?1 AND day < ?2 ORDER BY day, tenant")                                          \
     X(JOURNAL, R,                                                                                   \
       "SELECT seq, t_ms, line FROM journal WHERE seq >= " SEGMENT_FIRST " ORDER BY seq")            \
     X(JOURNAL_ALL, R,                                                                               \
@@ -198,8 +211,10 @@
     X(EVENT, R, "SELECT number, job, t_ms, kind, tenant, body FROM event WHERE number = ?1")        \
     X(ACCOUNTS, R, "SELECT name, home, uid, gid, ours, created_ms FROM account ORDER BY name")      \
     X(ENTRIES, R, "SELECT name, body FROM directory WHERE kind = ?1 ORDER BY name")                 \
-    X(POOLS, R, "SELECT name, calendar, nodes, exceptions, of_settings FROM pool ORDER BY name")    \
+    X(POOLS, R,                                                                                     \
+      "SELECT name, calendar, nodes, exceptions, of_settings, stage FROM pool ORDER BY name")       \
     X(ANSWER, R, "SELECT body FROM answer WHERE user = ?1 AND key = ?2")                            \
+    AUDIT_STATEMENTS(X)                                                                             \
     X(META, R, "SELECT value FROM meta WHERE key = ?1")
 
 enum stmt {

@@ -133,6 +133,7 @@ struct store_scope {
     const struct str *tenant; /* else these tenants' */
     size_t n;
 };
+bool store_scope_sees(const struct store_scope *who, struct str tenant);
 
 int store_job_get(struct store *s, const struct store_scope *who, uint64_t id, struct arena *a,
                   struct store_job *out, struct err *e) MUST_USE; /* ERR_NOT_FOUND when unseen */
@@ -205,17 +206,19 @@ int store_events_after(struct store *s, const struct store_scope *who,
 uint64_t store_last_event(const struct store *s); /* also uncommitted ones */
 
 struct store_usage {
-    struct str tenant, user, model;
-    uint64_t gpu_ms, cpu_ms, runs; /* gpu_ms: GPUs x time, of the part inside [from, to) */
+    int64_t day;                    /* since 1970 in UTC; by day only */
+    struct str tenant, user, model; /* empty where it is not summed by them */
+    uint64_t gpu_ms, cpu_ms, runs;  /* gpu_ms: GPUs x time, of the part inside [from, to) */
 };
 struct store_usages {
-    struct store_usage *v; /* one each tenant, user, model; ordered */
+    struct store_usage *v; /* one each of what it is summed by; ordered, by day first */
     size_t n;
 };
-/* A run is of a span that it begins in, or that begins while it runs. */
+/* A run is of a span that it begins in, or that begins while it runs; by day, so of each day. */
 struct store_span {
     int64_t from_ms, to_ms;
     int64_t now_ms; /* where a run that goes on is cut */
+    unsigned by;    /* bits 1 << enum store_usage_by (usage.h); 0: all but the day */
 };
 int store_usage(struct store *s, const struct store_scope *who, const struct store_span *span,
                 struct arena *a, struct store_usages *out, struct err *e) MUST_USE;

@@ -1,5 +1,6 @@
 #include "store/write.h"
 
+#include "store/chain.h"
 #include "store/db.h"
 #include "sys/failpoint.h"
 
@@ -73,12 +74,16 @@ static int apply(struct writer *w, const struct store_batch *b, struct err *e)
 {
     struct batch_cursor c = { b->p, b->p + b->n };
     struct field f[OP_FIELDS_MAX];
+    struct chain_room room;
     enum store_op op;
     size_t n;
-    while (batch_next(&c, &op, f, &n))
+    while (batch_next(&c, &op, f, &n)) {
+        if (op == OP_ADD_AUDIT && chain_link(&w->st, f, &room) != SQLITE_OK)
+            return db_fail(w->db, w->path, "read", e);
         for (size_t i = 0; i < ops[op].n; i++)
             if (run(w, ops[op].run[i], f, n, e) < 0)
                 return -1;
+    }
     return 0;
 }
 

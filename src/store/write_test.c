@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "store/audit.h"
 #include "tests/lib/storing.h"
 
 static void limit_file_size(rlim_t bytes)
@@ -53,6 +54,7 @@ static void give_batch(struct storing *t, struct numbered *x)
     struct store_job j = storing_job((uint64_t)x->n, "vision", "ana", "train", JOB_QUEUED);
     storing_add(b, &j);
     store_add_journal(b, x->n, (struct str){ line, sizeof line });
+    store_add_audit(b, &(struct audit_row){ .t_ms = x->n, .who = STR("ana") });
     store_commit(t->store, b, tell, x);
 }
 
@@ -64,6 +66,18 @@ static int count_line(void *ctx, int64_t t_ms, struct str line, struct err *e)
     return 0;
 }
 
+/* A transaction that was tried again is in the chain once. */
+static void check_audit(struct storing *t, int want)
+{
+    struct store_audit_check c;
+    struct err e = { 0 };
+    CHECK(store_audit_check_begin(t->store, NULL, &c, &e) == 0);
+    while (!c.done)
+        CHECK(store_audit_check(t->store, &c, 100, &e) == 0);
+    CHECK_INT(c.chain.fault, AUDIT_FAULT_NONE);
+    CHECK_INT(c.chain.rows, want);
+}
+
 static void check_all_there(struct storing *t, int want)
 {
     struct err e = { 0 };
@@ -73,6 +87,7 @@ static void check_all_there(struct storing *t, int want)
     CHECK_INT(n[JOB_QUEUED], want);
     CHECK(store_journal(t->store, count_line, &lines, &e) == 0);
     CHECK_INT(lines, want);
+    check_audit(t, want);
 }
 
 static void a_full_disk_is_waited_for(void)

@@ -76,8 +76,8 @@ void controlling_boot(struct controlling *t)
                                      .log = t->log,
                                      .clock = clock_manual(&t->now_ms),
                                      .policy = t->policy,
-                                     .tenant = &tenant,
-                                     .tenants = 1,
+                                     .tenant = t->tenant ? t->tenant : &tenant,
+                                     .tenants = t->tenant ? t->tenants : 1,
                                      .pool = t->pool,
                                      .pools = t->pools,
                                      .zone = tz_utc(),
@@ -178,7 +178,7 @@ uint64_t controlling_submit_as(struct controlling *t, const char *user, const ch
         if (spec_read(o, &a, &spec[i], NULL, &e) < 0)
             test_fail(__FILE__, __LINE__, "%s: %s", json, e.msg);
     struct control_submit s = { .user = str_of(user),
-                                .tenant = STR("vision"),
+                                .tenant = n && spec[0].tenant.n ? spec[0].tenant : STR("vision"),
                                 .sees = &storing_all,
                                 .uid = 1000,
                                 .spec = spec,
@@ -264,6 +264,21 @@ static bool same_shares(struct core *a, struct core *b, int64_t now_ms)
     return !core_share(b, (share_id){ i }, now_ms, &y);
 }
 
+static void write_row(void *journal, const struct ledger_row *row)
+{
+    journal_write(&(struct event){ .kind = EVENT_LEDGER, .ledger = *row }, journal);
+}
+
+/* Today: the days before are let go once they are written down. */
+static bool same_ledger(const struct core *a, const struct core *b, int64_t now_ms)
+{
+    AUTO(buf_free) struct buf x = BUF(1u << 20), y = BUF(1u << 20);
+    struct ledger_span today = { now_ms / 86400000, now_ms };
+    core_ledger(a, today, write_row, &x);
+    core_ledger(b, today, write_row, &y);
+    return x.n > 0 && str_eq(buf_str(&x), buf_str(&y));
+}
+
 const char *controlling_journal_differs(struct controlling *t)
 {
     struct replay r = { .core = core_new() };
@@ -279,6 +294,8 @@ const char *controlling_journal_differs(struct controlling *t)
         what = "jobs";
     else if (!same_shares(live, r.core, t->now_ms))
         what = "shares";
+    else if (!same_ledger(live, r.core, t->now_ms))
+        what = "ledger";
     y = core_totals(r.core);
     if (!*what && memcmp(&x.free, &y.free, sizeof x.free) != 0)
         what = "free resources";

@@ -325,7 +325,7 @@ class Handler(BaseHTTPRequestHandler):
         if path[1:2] == ["jobs"] and path[3:4] == ["stream"]:
             return self.stream_send(path[4], query, body)
         fixed = {"server": self.server_facts, "whoami": self.whoami, "nodes": self.nodes, "quota": self.quota,
-                 "usage": self.usage, "doctor": self.doctor}
+                 "usage": self.usage, "fairness": self.fairness, "doctor": self.doctor}
         if method == "GET" and path[1] in fixed and len(path) == 2:
             return self.reply(fixed[path[1]]())
         if method == "POST" and path[1] == "nodes":
@@ -369,6 +369,13 @@ class Handler(BaseHTTPRequestHandler):
         return {"from_ms": now_ms() - 86400000, "to_ms": now_ms(),
                 "rows": [{"tenant": "vision", "user": "ana", "model": "A100", "gpu_hours": 12.5, "cpu_hours": 50.25,
                           "runs": 7}]}
+
+    def fairness(self):
+        hours = lambda **of: {f"{name}_gpu_hours": h for name, h in of.items()}  # noqa: E731
+        return {"from_ms": now_ms() - 86400000, "to_ms": now_ms(), "tenants": [
+            {"tenant": "audio", **hours(entitled=60, got=20, lent=30, borrowed=0, frozen=0, wanted=0)},
+            {"tenant": "vision", **hours(entitled=60, got=90, lent=0, borrowed=30, frozen=2.5, wanted=7)}],
+            "machines": [hours(got=110, total=200, capacity=150, idle=40, away=50)]}
 
     def doctor(self):
         return {"checks": [{"name": "cgroups", "ok": True, "found": "v2", "fix": None},

@@ -210,12 +210,13 @@ def _(c):
     c.call("DELETE", "/v1/reservations/two")
 
 
-@case("who is no administrator may look at reservations, but not make them")
+@case("who is no administrator sees when machines are reserved, not for whom, and makes none")
 def _(c):
     for_course(c)
     nobody = 65534
     status, seen = c.call("GET", "/v1/reservations", uid=nobody)
-    same((status, [r["tenant"] for r in seen["reservations"]]), (200, ["course"]))
+    same((status, [(r["tenant"], r["name"], len(r["nodes"])) for r in seen["reservations"]]), (200, [(None, None, 1)]))
+    same(c.call("GET", "/v1/reservations/class", uid=nobody)[0], 404)
     for method in ("PUT", "DELETE"):
         same((method, c.call(method, "/v1/reservations/class", {}, uid=nobody)[0]), (method, 403))
 

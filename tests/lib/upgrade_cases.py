@@ -108,6 +108,8 @@ def goes_on(c, version):
     rows = c.ask("GET", f"/v1/usage?from_ms={T + 3000}&to_ms={T + 5500}")["rows"]
     same([(r["user"], round(r["gpu_hours"] * 3600, 3), r["runs"]) for r in rows], [("root", 4.0, 1)])
     c.wait_end(5)
+    total = sum(m["total_gpu_hours"] for m in c.ask("GET", "/v1/fairness?from_ms=0")["machines"])
+    assert 0 < total < 1, f"whose the GPUs were is counted from the upgrade on: {total} GPU-hours"
     c.daemon.send_signal(signal.SIGTERM)
     same(c.daemon.wait(cl.PATIENCE_S), 0)
     db = sqlite3.connect(f"{c.state}/nightshift.db")

@@ -4,13 +4,14 @@ void world_init(struct world *w, uint64_t seed)
 {
     *w = (struct world){ .rng = { seed * 0x9E3779B97F4A7C15ull + 1 }, .now_ms = 1000000 };
     w->nodes = rng_between(&w->rng, 1, 24);
-    w->tenants = rng_between(&w->rng, 1, 8);
+    w->tenants = rng_between(&w->rng, 1, WORLD_TENANTS);
     w->users = rng_between(&w->rng, 1, 3);
     w->limits = rng_below(&w->rng, 2);
     w->faults = rng_below(&w->rng, 2);
     w->freezes = rng_below(&w->rng, 3) > 0;
     w->pools = rng_below(&w->rng, 2) ? rng_between(&w->rng, 1, 3) : 0;
     w->reserves = rng_below(&w->rng, 2);
+    w->rules = rng_below(&w->rng, 2);
 }
 
 void world_free(struct world *w)
@@ -84,6 +85,46 @@ static struct event reserve_event(struct world *w)
     return ev;
 }
 
+static void put_models(struct world *w, struct event_tenant *t)
+{
+    static const char *const models[] = { "a100", "t4|4090", "4090", "a100|t4|4090|b200" };
+    struct model_limit *m = arena_array(&w->arena, struct model_limit, 2);
+    t->model_limit = m;
+    t->model_limits = rng_between(&w->rng, 1, 2);
+    for (uint32_t i = 0; i < t->model_limits; i++) {
+        m[i].models = str_of(models[rng_below(&w->rng, ARRAY_LEN(models))]);
+        m[i].gpu_milli = rng_between(&w->rng, 1, 16) * 500;
+    }
+}
+
+/* Some hours in which it may have some GPU-hours; mostly the period after the last one. */
+static void put_budget(struct world *w, uint32_t i, struct event_tenant *t)
+{
+    int64_t *period_ms = &w->period_ms[i];
+    bool follows = *period_ms && rng_below(&w->rng, 4);
+    t->budget_gpu_milli_ms = (int64_t)rng_between(&w->rng, 1, 60) * 1000 * 3600000 / 4;
+    t->budget_from_ms = follows ? *period_ms : w->now_ms - rng_below(&w->rng, 3600000);
+    t->budget_until_ms = t->budget_from_ms + rng_between(&w->rng, 1, 24) * 3600000;
+    *period_ms = t->budget_until_ms;
+}
+
+static void put_rules(struct world *w, uint32_t i, struct event_tenant *t)
+{
+    static const char *const pools[] = { "p0", "-", "p0|p1", "p2|-|p1", "p9|p0|-" };
+    if (rng_below(&w->rng, 2))
+        put_models(w, t);
+    if (rng_below(&w->rng, 3) == 0)
+        t->pools = str_of(pools[rng_below(&w->rng, ARRAY_LEN(pools))]);
+    if (rng_below(&w->rng, 4) == 0)
+        t->until_ms = w->now_ms + rng_between(&w->rng, 1, 36) * 3600000;
+    if (rng_below(&w->rng, 2))
+        put_budget(w, i, t);
+    if (w->limits && rng_below(&w->rng, 2)) {
+        t->limit.of[RES_NOTEBOOKS] = rng_between(&w->rng, 1, 4);
+        t->user_limit.of[RES_STORAGE] = rng_between(&w->rng, 1, 64) * 1024;
+    }
+}
+
 static struct event tenant_event(struct world *w, uint32_t i)
 {
     struct event ev = { .t_ms = w->now_ms, .kind = EVENT_TENANT };
@@ -104,6 +145,19 @@ static struct event tenant_event(struct world *w, uint32_t i)
         ev.tenant.user_limit.of[RES_CPU] = rng_between(&w->rng, 8, 64) * 1000;
         ev.tenant.user_limit.of[RES_MEM] = rng_between(&w->rng, 32, 512) * 1024;
     }
+    if (w->rules && rng_below(&w->rng, 2))
+        put_rules(w, i, &ev.tenant);
+    return ev;
+}
+
+/* A tenant is changed, moves, goes, or comes back; cycles are among it, which the core refuses. */
+static struct event change_tenant(struct world *w)
+{
+    uint32_t i = rng_below(&w->rng, w->tenants);
+    struct event ev = tenant_event(w, i);
+    if (rng_below(&w->rng, 3) == 0)
+        ev.tenant.parent = name(w, "t", rng_below(&w->rng, w->tenants));
+    ev.tenant.removed = rng_below(&w->rng, 8) == 0;
     return ev;
 }
 
@@ -156,6 +210,8 @@ struct event world_submit(struct world *w)
         r.layout = (uint8_t)rng_below(&w->rng, LAYOUT_COUNT);
     }
     r.linked = r.gpus > 1 && rng_below(&w->rng, 3) == 0;
+    r.notebook = w->rules && rng_below(&w->rng, 4) == 0;
+    r.disk_mib = w->rules ? rng_below(&w->rng, 4) * 4096 : 0;
     ev.submit = (struct event_submit){
         .id = { w->last_job + 1 },
         .tenant = name(w, "t", rng_below(&w->rng, w->tenants)),
@@ -187,6 +243,8 @@ struct event world_event(struct world *w)
     w->now_ms += rng_below(&w->rng, 4) ? rng_below(&w->rng, 60000) : rng_below(&w->rng, 7200000);
     if (w->lives == 0 || rng_below(&w->rng, 5) < 2)
         return world_submit(w);
+    if (w->rules && rng_below(&w->rng, 25) == 0)
+        return change_tenant(w);
     if (w->faults && w->pools && rng_below(&w->rng, 50) == 0)
         return pool_event(w, rng_below(&w->rng, w->pools));
     if (w->reserves && rng_below(&w->rng, 20) == 0)

@@ -7,6 +7,8 @@
 #include "base/rng.h"
 #include "core/core.h"
 
+#define WORLD_TENANTS 8
+
 struct world {
     struct rng rng;
     struct arena arena;
@@ -15,10 +17,12 @@ struct world {
     uint32_t nodes, tenants, users;
     uint64_t *live; /* jobs that were accepted and have not ended, as far as the world knows */
     size_t lives, live_cap;
-    bool limits;    /* tenants have some */
-    bool faults;    /* nodes go down, jobs are lost, people cancel and freeze */
-    bool freezes;   /* jobs can be taken back */
-    bool reserves;  /* machines are reserved, and jobs name that */
+    bool limits;   /* tenants have some */
+    bool faults;   /* nodes go down, jobs are lost, people cancel and freeze */
+    bool freezes;  /* jobs can be taken back */
+    bool reserves; /* machines are reserved, and jobs name that */
+    bool rules; /* tenants have limits by model, pools, an end, budgets; they move, come and go */
+    int64_t period_ms[WORLD_TENANTS]; /* when the budget's period of each ends that was said last */
     uint32_t pools; /* of machines that are lent at times; 0: all may always work */
 };
 

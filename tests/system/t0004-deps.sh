@@ -43,6 +43,9 @@ test_expect 'a library built by hand counts' '
     all_of_it && without libyyjson-dev && exits_with 1 "$tool" --check &&
     echo "exit 0" >pkg-config && "$tool" --check'
 
+test_expect 'npm that came with another package counts, where it is' '
+    all_of_it && without npm && printf "#!/bin/sh\n" >bin/npm && chmod +x bin/npm && "$tool" --dev --check'
+
 test_expect 'what only the long tests need is asked for only there' '
     all_of_it && without qemu-system-x86 && "$tool" --dev --check && exits_with 1 "$tool" --long --check 2>out &&
     grep "qemu-system-x86 *the virtual machine" out'

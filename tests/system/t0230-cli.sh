@@ -185,6 +185,18 @@ test_expect 'quota, usage' '
     nightshift usage --days 7 | grep "^vision *ana *A100 *12.50 *50.25 *7" && grep "from_ms=" requests.log &&
     exits_with 2 nightshift usage --from tomorrow && exits_with 2 nightshift usage --days 3 --from 1d'
 
+test_expect 'usage is summed by what is asked for' '
+    nightshift usage --by model,user >out && head -n 1 out | grep "^USER *MODEL *GPU HOURS *CPU HOURS *RUNS$" &&
+    grep "^ana *A100 *12.50" out && grep "group=user,model" requests.log && ! grep "group=.*from_ms" requests.log &&
+    exits_with 2 nightshift usage --by colour 2>err && grep "some of day, tenant, user, model" err'
+
+test_expect 'usage --fairness is a table, says what others had, and that it sums up' '
+    nightshift usage --fairness >out && grep "^vision *60.00 *90.00 *150% *0.00 *30.00 *2.50 *7.00$" out &&
+    grep "^(others) *30.00 *0.00 *0% *- *- *- *-$" out &&
+    grep "^It sums up: 200.00 GPU-hours of the machines = 110.00 got + 40.00 idle + 50.00 away\.$" out &&
+    nightshift usage --fairness -o wide | grep "^audio .*33%" && nightshift usage --fairness --by day >/dev/null &&
+    grep "/v1/fairness.*by=day" requests.log && exits_with 2 nightshift usage --fairness --by user'
+
 test_expect 'events are told, and followed' '
     nightshift events >out && grep "job 17 .* queued -> running" out && nightshift events -o json | head -n 1 | python3 -m json.tool &&
     nightshift events -f >follow & events=$!

@@ -29,6 +29,7 @@ cat >want <<'LIST'
 755 bin/nightshift-top
 755 libexec/nightshift/nightshift-init
 755 libexec/nightshift/nightshift-keeper
+755 libexec/nightshift/nightshift-signin
 777 libexec/nightshift/slurm/sacct
 777 libexec/nightshift/slurm/sbatch
 777 libexec/nightshift/slurm/scancel
@@ -36,6 +37,8 @@ cat >want <<'LIST'
 777 libexec/nightshift/slurm/squeue
 777 libexec/nightshift/slurm/srun
 644 lib/systemd/system/nightshift-keeper.service
+644 lib/systemd/system/nightshift-signin.socket
+644 lib/systemd/system/nightshift-signin@.service
 644 lib/systemd/system/nightshiftd.service
 644 lib/sysusers.d/nightshift.conf
 644 lib/tmpfiles.d/nightshift.conf
