@@ -297,7 +297,7 @@ const struct route api_routes[] = {
       "Tools that people sign in to through this server", .answer = "ClientList" },
     { "PUT", "/v1/clients/:client", A(ADMIN), FN(client_put),
       "Register such a tool, or change what is said of it", .body = "ClientChange",
-      .body_optional = true, .answer = "Client", .refuses = REFUSES_CONFLICT },
+      .answer = "Client", .refuses = REFUSES_CONFLICT },
     { "DELETE", "/v1/clients/:client", A(ADMIN), FN(client_delete), "Register it no more",
       .status = 204 },
     { "GET", "/oauth/authorize", A(PUBLIC), FN(oauth_authorize),

@@ -7,6 +7,7 @@
 #include "sys/weak.h"
 
 #define EXPIRES_MAX_MS (INT64_C(10) * 366 * 86400 * 1000)
+#define SCOPES_GIVEN_MAX 10
 #define EXPIRES_DEFAULT_MS (INT64_C(365) * 86400 * 1000)
 
 /* ---- list ---- */
@@ -102,8 +103,9 @@ static int read_scopes(struct call *c, const struct json *o, struct auth_key *t,
     enum token_scope s;
     c->field = "scopes";
     t->scopes = list ? 0 : c->who.scopes & (TOKEN_READ | TOKEN_JOBS);
-    if (list && (!json_is_array(list) || json_len(list) == 0)) {
-        err_set(e, ERR_INVALID, "field 'scopes' must be a list of at least one");
+    if (list &&
+        (!json_is_array(list) || json_len(list) == 0 || json_len(list) > SCOPES_GIVEN_MAX)) {
+        err_set(e, ERR_INVALID, "field 'scopes' must be a list of 1 to %d", SCOPES_GIVEN_MAX);
         return err_hint(e, "e.g. [\"read\", \"jobs\"]; without it those two");
     }
     for (const struct json *v = list ? json_first(list) : NULL; v; v = json_next(list, v)) {
