@@ -135,6 +135,8 @@ static void what_is_wrong_is_refused_by_its_field_with_a_hint(void)
         { "{\"stage\":\"gamma\"}", "stage" },
         { "{\"expires\":\"2027-02-29\"}", "expires" },
         { "{\"expires\":\"soon\"}", "expires" },
+        { "{\"expires\":\"1969-12-31\"}", "expires" },
+        { "{\"expires\":\"9999-12-31\"}", "expires" },
         { "{\"groups\":[\"a\"]}", "groups" },
         { "{\"groups\":{\"a\":\"owner\"}}", "groups" },
         { "{\"groups\":{\"\":\"lead\"}}", "groups" },
