@@ -351,9 +351,10 @@ void door_close(struct api *a)
     ask_free(d->ask);
     err_set(&e, ERR_UNAVAILABLE, "the server is being stopped");
     err_hint(&e, "sign in again in a moment");
-    while (d->waiting) {
-        http_reply_error(d->waiting->call.rq, &e, NULL);
-        waiting_free(d->waiting);
+    for (struct waiting *w = d->waiting, *next; w; w = next) {
+        next = w->next;
+        http_reply_error(w->call.rq, &e, NULL);
+        free(w);
     }
     sso_free(d);
     login_free(d);

@@ -215,7 +215,8 @@ int api_token_create(struct call *c, struct err *e)
     static const char *const keys[] = { "name", "user", "expires", "scopes", "tenants" };
     AUTO(json_free_p) struct json_doc *d = NULL;
     struct token_later *l = arena_new(http_arena(c->rq), struct token_later);
-    struct auth_key t = { 0 };
+    char none[] = "";
+    struct auth_key t = { .name = none, .user = none };
     if (read_body(c, keys, ARRAY_LEN(keys), &d, e) < 0 || read_token(c, json_root(d), &t, e) < 0)
         return -1;
     if (auth_count_keys(c->api->config.auth, KEY_TOKEN, str_of(t.user)) >= TOKENS_OF_USER) {

@@ -175,8 +175,7 @@ int tty_read_secret(const char *question, char *out, size_t n, struct err *e)
         tcsetattr(STDIN_FILENO, TCSAFLUSH, &quiet);
     }
     char c = 0;
-    ssize_t r;
-    while ((r = read(STDIN_FILENO, &c, 1)) == 1 && c != '\n')
+    while (read(STDIN_FILENO, &c, 1) == 1 && c != '\n')
         if (got + 1 < n)
             out[got++] = c;
     out[got] = '\0';

@@ -99,11 +99,11 @@ static void list_pools(const struct control *c, const struct tenant_spec *spec, 
     if (all)
         return;
     bool none = spec->pool == NULL; /* machines in no pool */
-    for (size_t i = 0; i < spec->pools; i++)
+    for (size_t i = 0; spec->pool && i < spec->pools; i++)
         none |= str_is(spec->pool[i], "-");
     for (size_t i = 0; control_pool_at(c, i, &p); i++) {
         bool listed = spec->pool == NULL;
-        for (size_t k = 0; k < spec->pools; k++)
+        for (size_t k = 0; spec->pool && k < spec->pools; k++)
             listed |= str_is(spec->pool[k], p.name);
         if (listed && p.stage <= spec->stage)
             buf_printf(out, "%s%s", out->n ? "|" : "", p.name);
@@ -537,11 +537,12 @@ static int try_put(struct control *c, struct core *core, struct trial *t,
     struct tenant *made = tenant_new(ch->name, ch->spec);
     vec_grow(t->own, t->n, t->cap);
     t->own[t->n++] = made;
-    if (at == t->all.n) {
+    if (at < t->all.n) {
+        t->all.at[at] = made;
+    } else {
         vec_grow(t->all.at, t->all.n, t->all.cap);
-        t->all.n++;
+        t->all.at[t->all.n++] = made;
     }
-    t->all.at[at] = made;
     return say_to(c, core, made, e);
 }
 
@@ -593,7 +594,7 @@ int tenant_check_spec(const struct control *c, struct str name, const struct spe
     }
     bool listed = t->profile == NULL;
     AUTO(buf_free) struct buf all = BUF(200);
-    for (size_t i = 0; i < t->profiles; i++) {
+    for (size_t i = 0; t->profile && i < t->profiles; i++) {
         listed |= str_eq(s->profile, t->profile[i]);
         buf_printf(&all, "%s%.*s", i ? ", " : "", STR_ARG(t->profile[i]));
     }
