@@ -162,6 +162,7 @@ static int identify(struct call *c, struct err *e)
     for (size_t i = 0; i < c->who.tenants; i++) /* the key may be gone before the answer */
         tenant[i] = arena_printf(http_arena(c->rq), "%s", c->who.tenant[i]);
     c->who.tenant = tenant;
+    session_renew(c);
     return 0;
 }
 

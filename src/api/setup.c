@@ -45,18 +45,15 @@ static void on_done(void *ctx)
 }
 
 /* Other browsers have to sign in anew. */
-static void drop_other_sessions(struct call *c, const char *user)
+static void drop_other_sessions(struct call *c, char *user)
 {
-    const struct auth_key *k;
-    for (size_t i = 0; (k = auth_key_at(c->api->config.auth, KEY_SESSION, i));) {
-        uint8_t hash[KEY_HASH_BYTES];
-        memcpy(hash, k->hash, sizeof hash);
-        bool other = strcmp(k->user, user) == 0 && memcmp(hash, c->who.hash, sizeof hash) != 0;
-        if (other)
-            drop_key(c->api, KEY_SESSION, hash);
-        else
-            i++;
+    const struct auth_key *k = auth_key_of(c->api->config.auth, KEY_SESSION, c->who.hash);
+    struct auth_key mine = { .user = user };
+    if (k && strcmp(k->user, user) == 0) {
+        memcpy(mine.hash, k->hash, sizeof mine.hash);
+        mine.chain = k->chain;
     }
+    sessions_drop(c->api, &mine, true);
 }
 
 static int on_hashed(struct call *c, void *ctx, const struct json *answer, const struct err *why,
@@ -102,7 +99,7 @@ static int ask_hash(struct call *c, struct renewing *r, struct err *e)
     json_put_str(&w, "do", STR("hash"));
     json_put_str(&w, "password", str_of(r->password));
     json_end(&w, '}');
-    return door_ask(c, &q, on_hashed, r, e);
+    return door_ask(c, WAY_LOCAL, &q, on_hashed, r, e);
 }
 
 static int on_old_checked(struct call *c, void *ctx, const struct json *answer,
@@ -143,7 +140,7 @@ static int check_old(struct call *c, const struct json *o, const struct person *
     json_put_str(&w, "hash", str_of(x->hash));
     json_put_str(&w, "password", old);
     json_end(&w, '}');
-    return door_ask(c, &q, on_old_checked, r, e);
+    return door_ask(c, WAY_LOCAL, &q, on_old_checked, r, e);
 }
 
 int api_user_password(struct call *c, struct err *e)

@@ -1,11 +1,10 @@
-/* Signing a browser in and out: by password, or with a token. */
+/* Signing a browser in: by password, or with a token. */
 #include <sodium.h>
 #include <stdio.h>
 
 #include "api/audit.h"
 #include "api/door.h"
 
-#define PASSWORD_LEAST 10 /* letters */
 #define PASSWORD_MOST 1024
 
 /* ---- what there is ---- */
@@ -54,7 +53,6 @@ static int wrong(struct call *c, struct trying *t, struct err *e)
     throttle_failed(c->api->door->throttle, &t->attempt, clock_now_ms(&c->api->config.clock));
     log_event(c->api->config.log, LOG_WARN_, "signin.failed", "user=%s from=%s way=%s", t->user,
               http_peer(c->rq)->address, way_name(t->way));
-    sodium_memzero(t->password, sizeof t->password);
     api_audit(c, &(struct audit_change){ .what = AUDIT_SIGNIN_FAILED, .subject = str_of(t->user) });
     control_commit(c->api->config.control, (struct control_done){ 0 });
     err_set(e, ERR_DENIED, "the name or the password is wrong");
@@ -81,19 +79,17 @@ static int on_checked(struct call *c, void *ctx, const struct json *answer, cons
     struct trying *t = ctx;
     struct person *x;
     struct str rehash = STR("");
-    if (why && why->code != ERR_DENIED) { /* it is not known whether the password is right */
+    bool wrong_pair = why && (strcmp(why->field, "wrong_password") == 0 ||
+                              strcmp(why->field, "unknown_user") == 0);
+    if (wrong_pair && next_way(c, t))
+        return ask_way(c, t, e);
+    sodium_memzero(t->password, sizeof t->password);
+    if (why &&
+        !wrong_pair) { /* nobody could say; or it was right, and the account is locked or expired */
         *e = *why;
         e->field[0] = '\0';
         return -1;
     }
-    if (why && strcmp(why->field, "wrong_password") != 0 &&
-        strcmp(why->field, "unknown_user") != 0) {
-        *e = *why; /* expired, locked: the password was right */
-        e->field[0] = '\0';
-        return -1;
-    }
-    if (why && next_way(c, t))
-        return ask_way(c, t, e);
     if (why || !t->real)
         return wrong(c, t, e);
     AUTO(json_free_p) struct json_doc *mine = NULL;
@@ -107,7 +103,6 @@ static int on_checked(struct call *c, void *ctx, const struct json *answer, cons
         if (!mine)
             return -1;
     }
-    sodium_memzero(t->password, sizeof t->password);
     if (door_welcome(c, t->way, mine ? json_root(mine) : answer, &x, e) < 0)
         return -1;
     struct err none;
@@ -143,7 +138,7 @@ static int ask_way(struct call *c, struct trying *t, struct err *e)
         json_put_str(&w, "from", str_of(http_peer(c->rq)->address));
     json_put_str(&w, "password", str_of(t->password));
     json_end(&w, '}');
-    return door_ask(c, &q, on_checked, t, e);
+    return door_ask(c, t->way, &q, on_checked, t, e);
 }
 
 /* How this person signs in, or would if they were known. */
@@ -227,79 +222,4 @@ int api_session_open(struct call *c, struct err *e)
         return err_hint(e, "sign in with one of them");
     }
     return json_need_str(o, "token", 256, &token, e) < 0 ? -1 : by_token(c, token, e);
-}
-
-/* ---- out ---- */
-
-static void on_closed(void *ctx)
-{
-    struct call *c = ctx;
-    door_set_cookie(c, "nightshift", "", 0);
-    http_reply(c->rq, 204, NULL, STR(""));
-}
-
-static struct call *kept_call(struct call *c)
-{
-    struct call *kept = arena_new(http_arena(c->rq), struct call);
-    *kept = *c;
-    return kept;
-}
-
-static void signed_out(struct call *c, const char *user)
-{
-    snprintf(c->who.user, sizeof c->who.user, "%s", user);
-    c->who.via = VIA_SESSION;
-    api_audit(c, &(struct audit_change){ .what = AUDIT_SIGNOUT, .subject = str_of(c->who.user) });
-}
-
-int api_session_close(struct call *c, struct err *e)
-{
-    const char *cookie = http_cookie(c->rq, "nightshift");
-    uint8_t hash[KEY_HASH_BYTES];
-    (void)e;
-    if (cookie) {
-        auth_hash_key(str_of(cookie), hash);
-        const struct auth_key *k = auth_key_of(c->api->config.auth, KEY_SESSION, hash);
-        if (k)
-            signed_out(c, k->user);
-        drop_key(c->api, KEY_SESSION, hash);
-    }
-    control_commit(c->api->config.control, (struct control_done){ on_closed, kept_call(c) });
-    return 0;
-}
-
-int api_session_list(struct call *c, struct err *e)
-{
-    AUTO(buf_free) struct buf b = BUF(API_REPLY_MAX);
-    struct json_out w = { .b = &b };
-    const struct auth_key *k;
-    (void)e;
-    json_begin(&w, NULL, '{');
-    json_begin(&w, "sessions", '[');
-    for (size_t i = 0; (k = auth_key_at(c->api->config.auth, KEY_SESSION, i)); i++) {
-        if (!str_is(str_of(k->user), c->who.user))
-            continue;
-        json_begin(&w, NULL, '{');
-        json_put_str(&w, "by", str_of(k->name));
-        json_put_bool(&w, "this", memcmp(k->hash, c->who.hash, KEY_HASH_BYTES) == 0);
-        json_put_i64(&w, "created_ms", k->created_ms);
-        put_when(&w, "used_ms", k->used_ms ? k->used_ms : INT64_MAX);
-        put_when(&w, "expires_ms", k->expires_ms ? k->expires_ms : INT64_MAX);
-        json_end(&w, '}');
-    }
-    json_end(&w, ']');
-    json_end(&w, '}');
-    reply_json(c, 200, &b);
-    return 0;
-}
-
-int api_session_close_all(struct call *c, struct err *e)
-{
-    (void)e;
-    api_audit(c, &(struct audit_change){ .what = AUDIT_SIGNOUT,
-                                         .subject = str_of(c->who.user),
-                                         .reason = STR("everywhere") });
-    drop_keys_of(c->api, KEY_SESSION, str_of(c->who.user));
-    control_commit(c->api->config.control, (struct control_done){ on_closed, kept_call(c) });
-    return 0;
 }

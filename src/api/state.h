@@ -271,6 +271,10 @@ void followers_wake(struct api *a); /* a job may have ended */
 void followers_free(struct api *a);
 void feeds_wake(struct api *a);
 void feeds_free(struct api *a);
+void streams_end_of(struct api *a, struct str user); /* events, logs and terminals; all three */
+void feeds_end_of(struct api *a, struct str user);
+void followers_end_of(struct api *a, struct str user);
+void bridges_end_of(struct api *a, struct str user);
 void bridges_free(struct api *a);
 void tellings_free(struct api *a);
 void verifyings_free(struct api *a); /* those who wait are told so */
