@@ -22,6 +22,8 @@ struct waiting {
     struct call call;
     door_fn *fn;
     void *ctx;
+    struct loop_watch *later; /* what is told is known, and it is too early */
+    struct err why;
     struct waiting *prev, *next;
 };
 
@@ -31,7 +33,23 @@ static void waiting_free(struct waiting *w)
     *(w->prev ? &w->prev->next : &d->waiting) = w->next;
     if (w->next)
         w->next->prev = w->prev;
+    loop_unwatch(w->later);
     free(w);
+}
+
+static void refuse(const struct call *c, const struct err *e)
+{
+    if (c->status)
+        http_reply_status(c->rq, c->status, e, c->field);
+    else
+        http_reply_error(c->rq, e, c->field);
+}
+
+static void on_later(void *ctx)
+{
+    struct waiting *w = ctx;
+    refuse(&w->call, &w->why);
+    waiting_free(w);
 }
 
 static void on_answer(void *ctx, const struct json *answer, const struct err *why)
@@ -39,12 +57,17 @@ static void on_answer(void *ctx, const struct json *answer, const struct err *wh
     struct waiting *w = ctx;
     struct call c = w->call;
     struct err e = { 0 };
-    if (w->fn(&c, w->ctx, answer, why, &e) < 0) {
-        if (c.status)
-            http_reply_status(c.rq, c.status, &e, c.field);
-        else
-            http_reply_error(c.rq, &e, c.field);
+    bool refused = w->fn(&c, w->ctx, answer, why, &e) < 0;
+    uint64_t now_ms = (uint64_t)clock_mono_ns() / 1000000;
+    if (refused && c.tell_ms > now_ms) {
+        w->call = c;
+        w->why = e;
+        w->later = loop_timer(c.api->config.loop, on_later, w);
+        loop_timer_set(w->later, c.tell_ms - now_ms, 0);
+        return;
     }
+    if (refused)
+        refuse(&c, &e);
     waiting_free(w);
 }
 
@@ -136,6 +159,14 @@ int door_may_try(struct call *c, const struct attempt *a, struct err *e)
     err_set(e, ERR_UNAVAILABLE, "too many attempts failed: try again in %lld seconds", s);
     return err_hint(e, "a browser in which you have signed in before does not have to wait for "
                        "what others do");
+}
+
+int door_begin_try(struct call *c, const struct attempt *a, struct err *e)
+{
+    if (door_may_try(c, a, e) < 0)
+        return -1;
+    throttle_failed(c->api->door->throttle, a, clock_now_ms(&c->api->config.clock));
+    return 0;
 }
 
 /* ---- who ---- */

@@ -48,6 +48,8 @@ int door_welcome(struct call *c, enum way way, const struct json *answer, struct
 /* How soon may this caller try, as this user?  Too soon is refused with 429. */
 struct attempt door_attempt(struct call *c, struct str user);
 int door_may_try(struct call *c, const struct attempt *a, struct err *e) MUST_USE;
+/* The same, and it counts as failed until throttle_undo: for what takes time. */
+int door_begin_try(struct call *c, const struct attempt *a, struct err *e) MUST_USE;
 
 /* A session for somebody, like that key (its name, scopes and tenants); `then` runs when it is durable, with the
  * cookies set. */

@@ -16,6 +16,7 @@
 
 struct renewing {
     char user[PERSON_NAME_MAX + 1], password[PASSWORD_MOST + 1];
+    struct attempt attempt;
     bool first; /* the one-time code was right: the user becomes an administrator */
 };
 
@@ -106,14 +107,14 @@ static int on_old_checked(struct call *c, void *ctx, const struct json *answer,
                           const struct err *why, struct err *e)
 {
     struct renewing *r = ctx;
-    struct attempt a = door_attempt(c, str_of(r->user));
     (void)answer;
+    if (!why || why->code != ERR_DENIED)
+        throttle_undo(c->api->door->throttle, &r->attempt);
     if (!why)
         return ask_hash(c, r, e);
     sodium_memzero(r->password, sizeof r->password);
     *e = *why;
     if (why->code == ERR_DENIED) {
-        throttle_failed(c->api->door->throttle, &a, clock_now_ms(&c->api->config.clock));
         c->field = "old";
         err_set(e, ERR_DENIED, "field 'old': that is not the password");
         err_hint(e, "an administrator can set a new one: nightshift users password NAME");
@@ -125,7 +126,6 @@ static int on_old_checked(struct call *c, void *ctx, const struct json *answer,
 static int check_old(struct call *c, const struct json *o, const struct person *x,
                      struct renewing *r, struct err *e)
 {
-    struct attempt a = door_attempt(c, str_of(r->user));
     struct str old;
     AUTO(buf_free) struct buf q = BUF(16 << 10);
     struct json_out w = { .b = &q };
@@ -133,14 +133,18 @@ static int check_old(struct call *c, const struct json *o, const struct person *
     if (json_need_str(o, "old", PASSWORD_MOST, &old, e) < 0)
         return -1;
     c->field = NULL;
-    if (door_may_try(c, &a, e) < 0)
+    r->attempt = door_attempt(c, str_of(r->user));
+    if (door_begin_try(c, &r->attempt, e) < 0)
         return -1;
     json_begin(&w, NULL, '{');
     json_put_str(&w, "do", STR("password"));
     json_put_str(&w, "hash", str_of(x->hash));
     json_put_str(&w, "password", old);
     json_end(&w, '}');
-    return door_ask(c, WAY_LOCAL, &q, on_old_checked, r, e);
+    if (door_ask(c, WAY_LOCAL, &q, on_old_checked, r, e) == 0)
+        return 0;
+    throttle_undo(c->api->door->throttle, &r->attempt);
+    return -1;
 }
 
 int api_user_password(struct call *c, struct err *e)

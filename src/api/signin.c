@@ -6,6 +6,8 @@
 #include "api/door.h"
 
 #define PASSWORD_MOST 1024
+/* Each way takes its own time.  A refusal comes no sooner than any of them: it does not say who is known, and how. */
+#define WRONG_MS 500
 
 /* ---- what there is ---- */
 
@@ -39,6 +41,7 @@ int api_signin(struct call *c, struct err *e)
 struct trying {
     char user[PERSON_NAME_MAX + 1], password[PASSWORD_MOST + 1];
     struct attempt attempt;
+    uint64_t began_ms; /* monotonic */
     enum way way;
     bool real; /* it could succeed; else the time it takes must not tell */
 };
@@ -50,7 +53,7 @@ static void on_signed_in(void *ctx)
 
 static int wrong(struct call *c, struct trying *t, struct err *e)
 {
-    throttle_failed(c->api->door->throttle, &t->attempt, clock_now_ms(&c->api->config.clock));
+    c->tell_ms = t->began_ms + WRONG_MS;
     log_event(c->api->config.log, LOG_WARN_, "signin.failed", "user=%s from=%s way=%s", t->user,
               http_peer(c->rq)->address, way_name(t->way));
     api_audit(c, &(struct audit_change){ .what = AUDIT_SIGNIN_FAILED, .subject = str_of(t->user) });
@@ -84,8 +87,9 @@ static int on_checked(struct call *c, void *ctx, const struct json *answer, cons
     if (wrong_pair && next_way(c, t))
         return ask_way(c, t, e);
     sodium_memzero(t->password, sizeof t->password);
-    if (why &&
-        !wrong_pair) { /* nobody could say; or it was right, and the account is locked or expired */
+    if (!wrong_pair && (why || t->real))
+        throttle_undo(c->api->door->throttle, &t->attempt);
+    if (why && !wrong_pair) { /* nobody could say; or right, and the account is locked or expired */
         *e = *why;
         e->field[0] = '\0';
         return -1;
@@ -175,12 +179,17 @@ static int by_password(struct call *c, const struct json *o, struct err *e)
     memcpy(t->user, user.p, user.n);
     memcpy(t->password, password.p, password.n);
     t->attempt = door_attempt(c, user);
-    if (door_may_try(c, &t->attempt, e) < 0)
+    t->began_ms = (uint64_t)clock_mono_ns() / 1000000;
+    if (door_begin_try(c, &t->attempt, e) < 0)
         return -1;
     struct err none;
     if (person_check_name(user, &none) == 0)
         choose_way(c, t);
-    return ask_way(c, t, e);
+    if (ask_way(c, t, e) == 0)
+        return 0;
+    throttle_undo(c->api->door->throttle, &t->attempt);
+    sodium_memzero(t->password, sizeof t->password);
+    return -1;
 }
 
 /* ---- with a token ---- */

@@ -169,10 +169,10 @@ class Browser:
     def __init__(self):
         self.opener = urllib.request.build_opener(NoRedirect, urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar()))
 
-    def walk(self, url, fill):
+    def walk(self, url, fill, end=BACK):
         body = None
         for _ in range(20):
-            if url.startswith(BACK):
+            if url.startswith(end):
                 return url
             location, page = self._get(url, body)
             body = None
@@ -199,4 +199,4 @@ class Browser:
                 raise AssertionError(f"{url}: {answer.code} {answer.read()[:300]}") from None
 
 
-__all__ = ["Provider", "SignIn", "install", "make_keys", "type_device_code", "wait_until"]
+__all__ = ["Browser", "Provider", "SignIn", "install", "make_keys", "type_device_code", "wait_until"]
