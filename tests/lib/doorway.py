@@ -13,7 +13,7 @@ from oauth_client import Answer
 from signin_cases import Accounts
 from slapd import READER, READER_PASSWORD, Slapd, free_port, missing
 
-NOTICE = "alpha: keep your own backup"
+NOTICE, TITLE = "alpha: keep your own backup", "Lab ID"
 RIGHT_AWAY_S = 1  # signin.recheck
 PAM_PASSWORD = "right-pw"
 SETTINGS = """
@@ -27,7 +27,7 @@ signin:
   recheck: {recheck}s
   ldap: {{url: "{ldap}", base: "ou=people,dc=lab", group_base: "dc=lab", bind_dn: "{reader}", bind_password_file: "{folder}/bind"}}
   pam: {{}}
-  oidc: {{issuer: "{issuer}", client_id: nightshift, client_secret_file: "{folder}/client", title: Lab ID,
+  oidc: {{issuer: "{issuer}", client_id: nightshift, client_secret_file: "{folder}/client", title: "{title}",
          scopes: "openid profile email groups offline_access", prompt: consent}}
   groups: {{gpu-admins: admin}}
 """
@@ -104,7 +104,7 @@ class Doorway(cl.Cluster):
             raise Skip(str(why)) from why
         self._write("bind", READER_PASSWORD, 0o600)
         self._write("client", oidc.SECRET, 0o600)
-        self._write("settings.yaml", SETTINGS.format(port=port, notice=NOTICE, recheck=recheck_s, ldap=self.ldap.url, reader=READER,
+        self._write("settings.yaml", SETTINGS.format(port=port, notice=NOTICE, title=TITLE, recheck=recheck_s, ldap=self.ldap.url, reader=READER,
                                                      folder=self.folder, issuer=self.provider.issuer))
         self.env["NIGHTSHIFT_TEST_CLOCK"] = f"{self.folder}/ahead"
         self.turn(0)
