@@ -1,5 +1,6 @@
 /* People who signed in elsewhere are looked up there while they have sessions or tokens: who is gone there is gone here,
- * and whose groups changed has other roles at once.
+ * and whose groups changed has other roles at once.  With each round sessions that are over go, and when tokens were last used
+ * is written down.
  *
  * Round by round: those to look up are gathered, and asked about one after the other, spread over the time that a
  * round has.  An answer that says nothing about the person changes nothing. */
@@ -27,6 +28,7 @@ struct recheck {
     struct ask_call *asking; /* NULL: nobody is asked about */
     struct names round;      /* whom this round asks about, */
     size_t at;               /* and who is next */
+    int64_t round_ms;        /* when it began */
     struct grant *grants;
     size_t n_grants;
     enum way way; /* of the question */
@@ -134,16 +136,21 @@ static void begin_round(struct recheck *r)
 {
     struct auth *auth = r->door->api->config.auth;
     const struct auth_key *k;
+    int64_t since_ms = r->round_ms;
     names_free(&r->round);
     r->round = (struct names){ 0 };
     r->at = 0;
+    r->round_ms = clock_now_ms(&r->door->api->config.clock);
     sessions_drop_over(r->door->api);
-    control_commit(r->door->api->config.control, (struct control_done){ 0 });
     for (int kind = 0; kind < KEY_KIND_COUNT; kind++)
-        for (size_t i = 0; (k = auth_key_at(auth, (enum key_kind)kind, i)); i++)
+        for (size_t i = 0; (k = auth_key_at(auth, (enum key_kind)kind, i)); i++) {
+            if (kind == KEY_TOKEN && k->used_ms >= since_ms) /* sessions: when they are renewed */
+                keep_key(r->door->api, KEY_TOKEN, k);
             if (names_find(&r->round, str_of(k->user)) == NAME_NONE &&
                 is_looked_up(r, people_find(auth_people(auth), str_of(k->user))))
                 names_intern(&r->round, str_of(k->user));
+        }
+    control_commit(r->door->api->config.control, (struct control_done){ 0 });
 }
 
 static void wait(struct recheck *r)
@@ -253,6 +260,7 @@ void recheck_open(struct door *d)
     int64_t first_ms = MIN(ways_recheck_ms(d->ways), (int64_t)FIRST_MS);
     struct recheck *r = xcalloc(1, sizeof *r);
     r->door = d;
+    r->round_ms = clock_now_ms(&d->api->config.clock);
     r->timer = loop_timer(d->api->config.loop, on_time, r);
     loop_timer_set(r->timer, (uint64_t)first_ms, 0);
     d->recheck = r;

@@ -38,8 +38,8 @@ static const struct row {
     { WAY_PAM, "service", KIND_TEXT, 0, "file in /etc/pam.d (nightshift)" },
     { WAY_PAM, "title", KIND_TEXT, OURS, "what people read" },
     { WAY_LDAP, "url", KIND_TEXT, NEEDED, "ldaps://HOST or ldap://HOST" },
-    { WAY_LDAP, "starttls", KIND_FLAG, 0, "encrypt an ldap:// connection (no)" },
-    { WAY_LDAP, "insecure", KIND_FLAG, 0, "allow passwords over plain ldap:// (no)" },
+    { WAY_LDAP, "starttls", KIND_FLAG, 0, "encrypt an ldap:// connection (false)" },
+    { WAY_LDAP, "insecure", KIND_FLAG, 0, "allow passwords over plain ldap:// (false)" },
     { WAY_LDAP, "ca_file", KIND_TEXT, 0, "who signed the server's certificate" },
     { WAY_LDAP, "timeout_s", KIND_NUMBER, 0, "seconds (5)" },
     { WAY_LDAP, "bind_dn", KIND_TEXT, 0, "whom we search as (anonymous)" },
@@ -53,7 +53,7 @@ static const struct row {
     { WAY_LDAP, "group_filter", KIND_TEXT, 0,
       "finds the groups of %u or of the entry %d ((member=%d))" },
     { WAY_LDAP, "group_attr", KIND_TEXT, 0, "a group's name (cn)" },
-    { WAY_LDAP, "nested", KIND_TEXT, 0, "groups in groups: no, yes, or ad (no)" },
+    { WAY_LDAP, "nested", KIND_TEXT, 0, "groups in groups: no, yes, memberof or ad (no)" },
     { WAY_LDAP, "title", KIND_TEXT, OURS, "what people read" },
     { WAY_OIDC, "issuer", KIND_TEXT, NEEDED | FINDS, "the provider, exactly as it calls itself" },
     { WAY_OIDC, "client_id", KIND_TEXT, NEEDED, "what it calls us" },
@@ -330,7 +330,7 @@ void ways_ask(const struct ways *w, enum way way, const char *verb, struct json_
 void ways_print_reference(struct buf *out)
 {
     buf_addz(out, "| setting | meaning |\n|---|---|\n"
-                  "| `local` | people may have a password here (yes) |\n"
+                  "| `local` | people may have a password here (true) |\n"
                   "| `groups` | roles on the site for groups: `{gpu-admins: admin}` |\n"
                   "| `recheck` | how often those who are signed in are looked up (1h) |\n"
                   "| `oidc_days` | tokens of people of the OpenID provider are good for so many "

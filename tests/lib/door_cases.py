@@ -2,6 +2,7 @@
 import http.client
 import os
 import socketserver
+import sqlite3
 import stat
 import subprocess
 import sys
@@ -393,6 +394,11 @@ def _(c):
 
 # ---- a command line ----
 
+def kept_token(c, name):
+    with sqlite3.connect(f"file:{c.state}/nightshift.db?mode=ro", uri=True) as db:
+        return next(row[0] for row in db.execute("SELECT body FROM directory WHERE kind = 'token'") if f'"{name}"' in row[0])
+
+
 @case("a command line gets a token when somebody says yes in a browser that is signed in here")
 def _(c):
     cli, b = c.browser(), c.browser().enter("ana", "ana-pw")
@@ -404,6 +410,7 @@ def _(c):
     same(b.ask("POST", f"/v1/login/{begun['user_code']}/approve").status, 204)
     told = cli.ask("POST", "/v1/login/poll", poll).json()
     same((told["state"], told["user"], c.token_works(told["token"])), ("done", "ana", True))
+    cl.wait_for("when it was used, in the store", lambda: '"used_ms":0' not in kept_token(c, told["name"]))
     same(cli.ask("POST", "/v1/login/poll", poll).status, 404)
     begun = cli.ask("POST", "/v1/login", {}).json()
     same(b.ask("POST", f"/v1/login/{begun['user_code']}/deny").status, 204)
