@@ -16,7 +16,7 @@ SELECT 'token', lower(hex(hash)), json_object('name', name, 'user', user,
 FROM token;
 
 INSERT INTO directory (kind, name, body)
-SELECT DISTINCT 'person', user, json_object('role', 'admin', 'kind', 'token') FROM token WHERE role >= 3;
+SELECT DISTINCT 'person', user, json_object('role', 'admin', 'kind', 'machine') FROM token WHERE role >= 3;
 
 DROP TABLE token;
 
