@@ -318,8 +318,33 @@ static double past_above(const struct share *sh)
     return above > 0 ? above : 0;
 }
 
+/* Nothing more of it starts whatever the others have: it is closed, has no machine, or is at a limit. */
+static bool is_held_back(const struct share *sh)
+{
+    bool full = false;
+    for (int r = 0; r < RES_COUNT; r++)
+        full |= sh->limit.of[r] != NO_LIMIT && sh->limit.of[r] > 0 &&
+                sh->used.of[r] >= sh->limit.of[r];
+    return full || sh->closed || (sh->rules && sh->nowhere);
+}
+
+/* Marks who has something waiting that could start if there were room. */
+static void mark_rivals(struct shares *s)
+{
+    for (uint32_t i = 0; i < s->n; i++)
+        s->at[i].is_rival = false;
+    for (uint32_t i = 1; i < s->n; i++)
+        for (uint32_t k = i; s->at[i].is_user && s->at[i].waiting && k != SHARE_ROOT &&
+                             !s->at[k].is_rival && !is_held_back(&s->at[k]);
+             k = s->at[k].parent)
+            s->at[k].is_rival = true;
+}
+
+/* What is held back takes no part: it would pull the level down for good, and the others would all be so far above
+ * it that nothing was left to tell them apart. */
 void shares_set_levels(struct shares *s, int64_t now_ms)
 {
+    mark_rivals(s);
     for (uint32_t i = 0; i < s->n; i++) {
         s->at[i].level = 0;
         s->at[i].level_weight = 0;
@@ -327,8 +352,8 @@ void shares_set_levels(struct shares *s, int64_t now_ms)
     for (uint32_t i = 1; i < s->n; i++) {
         struct share *sh = &s->at[i];
         sh->past_milli = share_past_milli(s, i, now_ms);
-        if (sh->waiting == 0 || sh->closed)
-            continue; /* what may not start takes no part */
+        if (!sh->is_rival)
+            continue;
         s->at[sh->parent].level += past_above(sh);
         s->at[sh->parent].level_weight += sh->weight_milli;
     }
