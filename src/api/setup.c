@@ -51,7 +51,8 @@ static void drop_other_sessions(struct call *c, const char *user)
     for (size_t i = 0; (k = auth_key_at(c->api->config.auth, KEY_SESSION, i));) {
         uint8_t hash[KEY_HASH_BYTES];
         memcpy(hash, k->hash, sizeof hash);
-        bool other = strcmp(k->user, user) == 0 && memcmp(hash, c->who.hash, sizeof hash) != 0;
+        bool other =
+            strcmp(k->user, user) == 0 && sodium_memcmp(hash, c->who.hash, sizeof hash) != 0;
         if (other)
             drop_key(c->api, KEY_SESSION, hash);
         else

@@ -49,13 +49,16 @@ static void on_signed_in(void *ctx)
     http_reply(ctx, 204, NULL, STR(""));
 }
 
+/* A name that nobody has may be a password, typed into the wrong field: it is not written down. */
 static int wrong(struct call *c, struct trying *t, struct err *e)
 {
+    bool known = people_find(auth_people(c->api->config.auth), str_of(t->user)) != NULL;
+    const char *user = known ? t->user : "?";
     throttle_failed(c->api->door->throttle, &t->attempt, clock_now_ms(&c->api->config.clock));
-    log_event(c->api->config.log, LOG_WARN_, "signin.failed", "user=%s from=%s way=%s", t->user,
+    log_event(c->api->config.log, LOG_WARN_, "signin.failed", "user=%s from=%s way=%s", user,
               http_peer(c->rq)->address, way_name(t->way));
     sodium_memzero(t->password, sizeof t->password);
-    api_audit(c, &(struct audit_change){ .what = AUDIT_SIGNIN_FAILED, .subject = str_of(t->user) });
+    api_audit(c, &(struct audit_change){ .what = AUDIT_SIGNIN_FAILED, .subject = str_of(user) });
     control_commit(c->api->config.control, (struct control_done){ 0 });
     err_set(e, ERR_DENIED, "the name or the password is wrong");
     return err_hint(e, "check both, also whether Caps Lock is on");
@@ -281,7 +284,7 @@ int api_session_list(struct call *c, struct err *e)
             continue;
         json_begin(&w, NULL, '{');
         json_put_str(&w, "by", str_of(k->name));
-        json_put_bool(&w, "this", memcmp(k->hash, c->who.hash, KEY_HASH_BYTES) == 0);
+        json_put_bool(&w, "this", sodium_memcmp(k->hash, c->who.hash, KEY_HASH_BYTES) == 0);
         json_put_i64(&w, "created_ms", k->created_ms);
         put_when(&w, "used_ms", k->used_ms ? k->used_ms : INT64_MAX);
         put_when(&w, "expires_ms", k->expires_ms ? k->expires_ms : INT64_MAX);
