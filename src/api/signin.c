@@ -208,6 +208,7 @@ static int by_token(struct call *c, struct str token, struct err *e)
     c->field = NULL;
     struct auth_key like = { .name = arena_printf(http_arena(c->rq), "token %s", c->who.key),
                              .scopes = c->who.scopes,
+                             .tenants_only = c->who.tenants_only,
                              .tenant = (char **)(uintptr_t)c->who.tenant,
                              .tenants = c->who.tenants };
     struct person *x = people_make(auth_people(c->api->config.auth), str_of(c->who.user));

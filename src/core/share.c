@@ -323,8 +323,8 @@ static bool is_held_back(const struct share *sh)
 {
     bool full = false;
     for (int r = 0; r < RES_COUNT; r++)
-        full |= sh->limit.of[r] != NO_LIMIT && sh->limit.of[r] > 0 &&
-                sh->used.of[r] >= sh->limit.of[r];
+        full |=
+            sh->limit.of[r] != NO_LIMIT && sh->limit.of[r] > 0 && sh->used.of[r] >= sh->limit.of[r];
     return full || sh->closed || (sh->rules && sh->nowhere);
 }
 

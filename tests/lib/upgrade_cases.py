@@ -134,6 +134,8 @@ OLD_TOKENS = {  # text: user, role, expires
     "nst_" + "a1" * 32: ("carla", OLD_ADMIN, 0),
     "nst_" + "b2" * 32: ("ben", OLD_MEMBER, 0),
     "nst_" + "c3" * 32: ("eve", OLD_MEMBER, T),
+    "nst_" + "d4" * 32: ("root", OLD_MEMBER, 0),
+    "nst_" + "e5" * 32: ("dora", OLD_MEMBER, 0),
 }
 OLD_SETTINGS = """
 admins: [dora]
@@ -163,7 +165,7 @@ def _(c):
     make_store_with_tokens(c)
     c.start()
     c.wait_ready()
-    admin, member, late = OLD_TOKENS
+    admin, member, late, of_root, of_admin = OLD_TOKENS
     same(c.call("GET", "/v1/whoami", token=late)[0], 401)
     who = c.ask("GET", "/v1/whoami", token=admin)
     same((who["user"], who["role"]), ("carla", "admin"))
@@ -174,6 +176,11 @@ def _(c):
                                ("PUT", "/v1/tenants/new", {}), ("POST", "/v1/jobs/3/cancel", {})):
         status = c.call(method, path, body, token=member)[0]
         assert status in (403, 404), f"{method} {path}: {status}"
+    for token, roles in ((of_root, {"default": "member"}), (of_admin, {"guests": "member"})):
+        who = c.ask("GET", "/v1/whoami", token=token)
+        same((who["role"], who["roles"]), ("none", roles))
+        same(c.call("GET", "/v1/users", token=token)[0], 403)
+    assert c.call("GET", "/v1/jobs/1", token=of_admin)[0] in (403, 404)
     c.ask("POST", "/v1/nodes/desk1/drain", {}, token=admin)
     c.ask("POST", "/v1/nodes/desk1/resume", {}, token=admin)
     c.ask("PUT", "/v1/tenants/new", {}, token=admin)
@@ -183,6 +190,7 @@ def _(c):
     mine = c.ask("POST", "/v1/jobs", {"command": ["true"], "tenant": "vision", "resources": {"cpus": 1, "mem": "64Mi"}},
                  token=member)["id"]
     same((c.wait_end(mine)["state"], c.job(mine)["user"]), ("succeeded", "ben"))
+    assert c.call("GET", f"/v1/jobs/{mine}", token=of_root)[0] in (403, 404)
     same(c.call("POST", "/v1/jobs", {"command": ["true"], "tenant": "default"}, token=member)[0], 403)
     status, why = c.call("POST", "/v1/jobs", {"command": ["true"], "tenant": "vision", "resources": {"gpus": 4}},
                          token=member)
@@ -192,7 +200,8 @@ def _(c):
     c.kill_daemon()
     c.start()  # and they are so the next time
     c.wait_ready()
-    same([c.ask("GET", "/v1/whoami", token=t)["user"] for t in (admin, member)], ["carla", "ben"])
+    same([(w["user"], w["role"]) for w in (c.ask("GET", "/v1/whoami", token=t) for t in (admin, member, of_root))],
+         [("carla", "admin"), ("ben", "none"), ("root", "none")])
     db = sqlite3.connect(f"file:{c.state}/nightshift.db?mode=ro", uri=True)
     rows = db.execute("SELECT name FROM sqlite_master WHERE name = 'token'").fetchall()
     db.close()
