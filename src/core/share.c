@@ -321,42 +321,31 @@ static double past_above(const struct share *sh)
 /* Nothing more of it starts whatever the others have: it is closed, has no machine, or is at a limit. */
 static bool is_held_back(const struct share *sh)
 {
-    bool full = false;
     for (int r = 0; r < RES_COUNT; r++)
-        full |=
-            sh->limit.of[r] != NO_LIMIT && sh->limit.of[r] > 0 && sh->used.of[r] >= sh->limit.of[r];
-    return full || sh->closed || (sh->rules && sh->nowhere);
+        if (sh->limit.of[r] != NO_LIMIT && sh->limit.of[r] > 0 && sh->used.of[r] >= sh->limit.of[r])
+            return true;
+    return sh->closed || (sh->rules && sh->nowhere);
 }
 
-/* Marks who has something waiting that could start if there were room. */
-static void mark_rivals(struct shares *s)
-{
-    for (uint32_t i = 0; i < s->n; i++)
-        s->at[i].is_rival = false;
-    for (uint32_t i = 1; i < s->n; i++)
-        for (uint32_t k = i; s->at[i].is_user && s->at[i].waiting && k != SHARE_ROOT &&
-                             !s->at[k].is_rival && !is_held_back(&s->at[k]);
-             k = s->at[k].parent)
-            s->at[k].is_rival = true;
-}
-
-/* What is held back takes no part: it would pull the level down for good, and the others would all be so far above
- * it that nothing was left to tell them apart. */
+/* What is held back takes no part: it stays low for good, and all others would be a whole job above the level. */
 void shares_set_levels(struct shares *s, int64_t now_ms)
 {
-    mark_rivals(s);
     for (uint32_t i = 0; i < s->n; i++) {
-        s->at[i].level = 0;
-        s->at[i].level_weight = 0;
-    }
-    for (uint32_t i = 1; i < s->n; i++) {
         struct share *sh = &s->at[i];
         sh->past_milli = share_past_milli(s, i, now_ms);
-        if (!sh->is_rival)
-            continue;
-        s->at[sh->parent].level += past_above(sh);
-        s->at[sh->parent].level_weight += sh->weight_milli;
+        sh->level = 0;
+        sh->level_weight = 0;
+        sh->is_rival = false;
     }
+    for (uint32_t i = 1; i < s->n; i++)
+        for (uint32_t k = s->at[i].is_user && s->at[i].waiting ? i : SHARE_ROOT;
+             k != SHARE_ROOT && !s->at[k].is_rival && !is_held_back(&s->at[k]); k = s->at[k].parent)
+            s->at[k].is_rival = true;
+    for (uint32_t i = 1; i < s->n; i++)
+        if (s->at[i].is_rival) {
+            s->at[s->at[i].parent].level += past_above(&s->at[i]);
+            s->at[s->at[i].parent].level_weight += s->at[i].weight_milli;
+        }
     for (uint32_t i = 0; i < s->n; i++)
         if (s->at[i].level_weight)
             s->at[i].level /= (double)s->at[i].level_weight;
