@@ -1,4 +1,5 @@
 #include "api/api.h"
+#include "api/directory.h"
 
 #include <stdio.h>
 #include <strings.h>

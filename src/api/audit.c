@@ -1,6 +1,7 @@
 /* Who did what: entries of handlers, lists, verifying, exporting.  It has everybody's doings, so it is
  * for administrators. */
 #include "api/audit.h"
+#include "api/telling.h"
 
 #include <stdio.h>
 

@@ -1,6 +1,7 @@
 /* Tenants, people, their places and keys: from the store at the start, and back with every change. */
 #include "store/directory.h"
 
+#include "api/directory.h"
 #include "api/state.h"
 #include "auth/oauth.h"
 

@@ -1,5 +1,6 @@
 /* What all ways of signing in share: asking nightshift-signin, who somebody is here, and their session. */
 #include "api/door.h"
+#include "api/directory.h"
 
 #include <arpa/inet.h>
 #include <sodium.h>
@@ -337,7 +338,8 @@ int door_open(struct api *a, struct err *e)
     people_set_site_groups(auth_people(a->config.auth), g, n);
     if (!d->ask || load_key(d, e) < 0)
         return -1;
-    return setup_open(d, e);
+    setup_open(d);
+    return 0;
 }
 
 void door_close(struct api *a)
@@ -349,9 +351,10 @@ void door_close(struct api *a)
     ask_free(d->ask);
     err_set(&e, ERR_UNAVAILABLE, "the server is being stopped");
     err_hint(&e, "sign in again in a moment");
-    while (d->waiting) {
-        http_reply_error(d->waiting->call.rq, &e, NULL);
-        waiting_free(d->waiting);
+    for (struct waiting *w = d->waiting, *next; w; w = next) {
+        next = w->next;
+        http_reply_error(w->call.rq, &e, NULL);
+        free(w);
     }
     sso_free(d);
     login_free(d);

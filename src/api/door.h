@@ -61,7 +61,7 @@ bool door_next_is_ours(struct str next); /* a path of this server, to go on to *
 const char *door_url(struct call *c, const char *path); /* as a browser reaches it */
 void door_add_encoded(struct buf *b, struct str s);     /* as a part of a URL */
 
-int setup_open(struct door *d, struct err *e) MUST_USE; /* setup.c */
+void setup_open(struct door *d); /* setup.c */
 void setup_done(struct door *d);
 void sso_free(struct door *d);
 void login_free(struct door *d);

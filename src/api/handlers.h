@@ -23,8 +23,8 @@ api_fn api_events;              /* events.c */
 api_fn api_tenant_list, api_tenant_get, api_tenant_put, api_tenant_delete, api_member_put,
     api_member_delete; /* tenants.c */
 api_fn api_user_list, api_user_get, api_user_put, api_user_delete, api_owner_put,
-    api_owner_delete;                                      /* users.c */
-api_fn api_token_list, api_token_create, api_token_delete; /* tokens.c */
+    api_owner_delete;                                                         /* users.c */
+api_fn api_token_list, api_token_create, api_token_delete, api_token_give_up; /* tokens.c */
 api_fn api_signin, api_session_open, api_session_close, api_session_list,
     api_session_close_all;                                                          /* signin.c */
 api_fn api_setup, api_user_password;                                                /* setup.c */

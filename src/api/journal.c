@@ -2,6 +2,7 @@
  * jobs of every tenant, so it is for administrators. */
 #include "journal/journal.h"
 #include "api/state.h"
+#include "api/telling.h"
 
 #define PAGE 500
 

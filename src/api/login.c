@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "api/audit.h"
+#include "api/directory.h"
 #include "api/door.h"
 
 #define LOGINS_MAX 1000 /* that wait for somebody to say yes */

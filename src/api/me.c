@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "api/audit.h"
+#include "api/directory.h"
 
 int api_whoami(struct call *c, struct err *e)
 {

@@ -72,15 +72,28 @@ static void param_schema(const struct api_param *p, struct buf *out)
     }
 }
 
+static const char *path_schema(const char *name)
+{
+    static const struct {
+        const char *name, *schema;
+    } rows[] = {
+        { "id", "{\"$ref\":\"#/components/schemas/Number\"}" },
+        { "client",
+          "{\"type\":\"string\",\"pattern\":\"^[A-Za-z0-9_-][A-Za-z0-9._-]*$\",\"maxLength\":64}" },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        if (strcmp(rows[i].name, name) == 0)
+            return rows[i].schema;
+    return NAME_SCHEMA;
+}
+
 static void put_path_param(struct json_out *w, const char *name)
 {
     json_begin(w, NULL, '{');
     json_put_str(w, "name", str_of(name));
     json_put_str(w, "in", STR("path"));
     json_put_bool(w, "required", true);
-    json_put_raw(w, "schema",
-                 strcmp(name, "id") == 0 ? STR("{\"$ref\":\"#/components/schemas/Number\"}")
-                                         : STR(NAME_SCHEMA));
+    json_put_raw(w, "schema", str_of(path_schema(name)));
     json_end(w, '}');
 }
 

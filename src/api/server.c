@@ -165,12 +165,12 @@ static void put_tenants(const struct call *c, struct buf *b)
     metric(b, "tenant_gpus", "gauge", "Reference GPUs that a tenant holds now.");
     for (uint32_t i = 1; core_share(control_core(ctl), (share_id){ i }, control_now_ms(ctl), &v);
          i++)
-        if (!v.is_user && sees_tenant(c, str_of(v.name)))
+        if (!v.is_user && !v.removed && sees_tenant(c, str_of(v.name)))
             put_tenant_gpus(b, &v);
     metric(b, "tenant_waiting", "gauge", "Jobs of a tenant that wait.");
     for (uint32_t i = 1; core_share(control_core(ctl), (share_id){ i }, control_now_ms(ctl), &v);
          i++)
-        if (!v.is_user && sees_tenant(c, str_of(v.name)))
+        if (!v.is_user && !v.removed && sees_tenant(c, str_of(v.name)))
             put_tenant_waiting(b, &v);
 }
 

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "api/audit.h"
+#include "api/directory.h"
 #include "api/door.h"
 #include "sys/file.h"
 
@@ -200,27 +201,29 @@ static void make_code(char out[static CODE_LETTERS * 2])
     out[n] = '\0';
 }
 
-int setup_open(struct door *d, struct err *e)
+void setup_open(struct door *d)
 {
+    struct err why;
     const char *state = d->api->config.state;
     char path[4096], code[CODE_LETTERS * 2 + 2];
     if (!state || !ways_has(d->ways, WAY_LOCAL) || somebody_can(auth_people(d->api->config.auth)))
-        return 0;
+        return;
     make_code(code);
     auth_hash_key(str_of(code), d->setup_hash);
     size_t n = strlen(code);
     code[n] = '\n';
     code[n + 1] = '\0';
     snprintf(path, sizeof path, "%s/" SETUP_FILE, state);
-    if (file_write_private(path, str_of(code), e) < 0)
-        return -1;
+    if (file_write_private(path, str_of(code), &why) < 0) { /* a full disk keeps nobody from work */
+        log_event(d->api->config.log, LOG_WARN_, "setup.closed", "why=%s", why.msg);
+        return;
+    }
     d->can_setup = true;
     if (isatty(STDERR_FILENO))
         fprintf(stderr, "The first administrator signs in at /signin with the one-time code %s",
                 code);
     log_event(d->api->config.log, LOG_INFO_, "setup.open", "file=%s", path);
     sodium_memzero(code, sizeof code);
-    return 0;
 }
 
 void setup_done(struct door *d)

@@ -8,10 +8,9 @@ static void put_amounts(struct json_out *w, const char *key, const struct amount
         enum resource r;
         double unit;
     } rows[] = {
-        { "gpus", RES_GPU, 1e3 },
-        { "cpus", RES_CPU, 1e3 },
-        { "memory_mib", RES_MEM, 1 },
-        { "jobs", RES_JOBS, 1 },
+        { "gpus", RES_GPU, 1e3 },          { "cpus", RES_CPU, 1e3 },
+        { "memory_mib", RES_MEM, 1 },      { "jobs", RES_JOBS, 1 },
+        { "notebooks", RES_NOTEBOOKS, 1 }, { "storage_mib", RES_STORAGE, 1 },
     };
     json_begin(w, key, '{');
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -33,6 +32,32 @@ static void put_share(struct json_out *w, const struct share_view *v)
     json_put_f64(w, "held_gpus", (double)v->cost_milli / 1e3, 3);
     json_put_f64(w, "past_gpus", v->past_milli / 1e3, 3);
     json_put_u64(w, "waiting", v->waiting);
+}
+
+/* What only tenants have: limits by model, a budget. */
+static void put_rules(struct json_out *w, struct core *core, share_id id,
+                      const struct share_view *v)
+{
+    struct share_model m;
+    json_begin(w, "models", '[');
+    for (uint32_t i = 0; core_share_model(core, id, i, &m); i++) {
+        json_begin(w, NULL, '{');
+        json_put_str(w, "models", str_of(m.models));
+        json_put_f64(w, "used", (double)m.used_milli / 1e3, 3);
+        json_put_f64(w, "limit", (double)m.limit_milli / 1e3, 3);
+        json_end(w, '}');
+    }
+    json_end(w, ']');
+    if (v->budget_gpu_milli_ms == 0) {
+        json_put_null(w, "budget");
+        return;
+    }
+    json_begin(w, "budget", '{');
+    json_put_f64(w, "gpu_hours", (double)v->budget_gpu_milli_ms / 3.6e9, 3);
+    json_put_f64(w, "used_gpu_hours", (double)v->spent_gpu_milli_ms / 3.6e9, 3);
+    json_put_i64(w, "from_ms", v->budget_from_ms);
+    json_put_i64(w, "until_ms", v->budget_until_ms);
+    json_end(w, '}');
 }
 
 static void put_users(struct call *c, struct json_out *w, uint32_t tenant)
@@ -61,7 +86,7 @@ int api_quota(struct call *c, struct err *e)
     json_begin(&w, NULL, '{');
     json_begin(&w, "tenants", '[');
     for (uint32_t i = 1; core_share(core, (share_id){ i }, now_ms, &v); i++) { /* 0: the root */
-        if (v.is_user || !sees_tenant(c, str_of(v.name)))
+        if (v.is_user || v.removed || !sees_tenant(c, str_of(v.name)))
             continue;
         json_begin(&w, NULL, '{');
         put_share(&w, &v);
@@ -70,6 +95,7 @@ int api_quota(struct call *c, struct err *e)
         else
             json_put_null(&w, "parent");
         json_put_f64(&w, "guarantee", (double)v.guarantee_milli / 1e3, 3);
+        put_rules(&w, core, (share_id){ i }, &v);
         put_users(c, &w, i);
         json_end(&w, '}');
     }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "api/audit.h"
+#include "api/directory.h"
 #include "api/door.h"
 
 #define PASSWORD_LEAST 10 /* letters */

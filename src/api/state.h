@@ -5,6 +5,7 @@
 #include "api/api.h"
 #include "api/handlers.h"
 #include "base/json.h"
+#include "control/lending.h"
 #include "sys/filewatch.h"
 #include "wire/stream.h"
 
@@ -125,25 +126,6 @@ extern const size_t api_routes_n;
 void put_reach(struct json_out *w, const char *key, const struct route *r); /* of each role */
 const char *route_scope(const struct route *r); /* what a token needs; "": nothing */
 
-/* ---- tenants, people and keys, as the store keeps them (directory.c) ---- */
-
-int directory_load(struct api *a, struct err *e) MUST_USE;
-void learn_tenants(struct api *a); /* the tree and the groups, from control */
-/* With the turn that is being gathered. */
-void keep_person(struct api *a, struct person *x);
-void forget_person(struct api *a, struct str name);
-void keep_place(struct api *a, const struct place *at); /* ROLE_NONE: no more */
-void keep_owner(struct api *a, struct str node, struct str user, bool owns);
-void keep_key(struct api *a, enum key_kind kind, const struct auth_key *k);
-/* With everything that lets them in; what they ran stays, under their name (users.c). */
-void remove_user(struct api *a, struct str name);
-void remove_places(struct api *a, struct str tenant); /* of one that is no more (tenants.c) */
-int check_profiles(struct call *c, const struct tenant_spec *t, struct err *e)
-    MUST_USE; /* are they here? (tenants.c) */
-/* Also from memory. */
-void drop_key(struct api *a, enum key_kind kind, const uint8_t hash[static KEY_HASH_BYTES]);
-size_t drop_keys_of(struct api *a, enum key_kind kind, struct str user);
-
 /* ---- answers ---- */
 
 void reply_json(struct call *c, int status, const struct buf *body);
@@ -248,24 +230,6 @@ void put_leaving(struct call *c, struct json_out *w, const char *node, const str
 /* Its times; its name and tenant to whoever sees that tenant, else null. */
 void put_reservation_head(struct call *c, struct json_out *w, const struct reservation_view *r);
 int no_reservation(struct str name, struct err *e);
-
-/* ---- what is told as lines of JSON, a page at a time (telling.c) ---- */
-
-struct audit_place {
-    struct store_audit_ends ends;
-    uint64_t after;
-    bool begun;
-};
-union telling_place {
-    struct store_journal_place journal;
-    struct audit_place audit;
-};
-struct telling_kind {
-    const char *log_name; /* of a failure */
-    int (*page)(struct api *a, union telling_place *at, struct buf *out, bool *more, struct err *e);
-};
-int telling_begin(struct call *c, const struct telling_kind *kind, const union telling_place *at,
-                  struct err *e) MUST_USE;
 
 void followers_wake(struct api *a); /* a job may have ended */
 void followers_free(struct api *a);

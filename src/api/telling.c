@@ -1,4 +1,5 @@
 /* What is told as lines of JSON, a page at a time: the journal, the audit. */
+#include "api/telling.h"
 #include "api/state.h"
 
 #define CHUNK (256u << 10) /* handed to the connection at a time, about */

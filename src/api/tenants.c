@@ -2,6 +2,7 @@
 #include "spec/tenant.h"
 
 #include "api/audit.h"
+#include "api/directory.h"
 
 /* ---- showing ---- */
 
@@ -225,6 +226,12 @@ static int set_member(struct call *c, enum role role, struct err *e)
     if (person_check_name(at.user, e) < 0)
         return err_wrap(e, "user");
     c->field = NULL;
+    struct place said;
+    if (role != ROLE_NONE &&
+        people_place_at(auth_people(c->api->config.auth), PLACES_MAX - 1, &said)) {
+        err_set(e, ERR_CONFLICT, "there are %d members of tenants already", PLACES_MAX);
+        return err_hint(e, "let groups of the identity provider say who is in a tenant");
+    }
     audit_member(c, &at);
     people_set_place(auth_people(c->api->config.auth), &at);
     keep_place(c->api, &at);

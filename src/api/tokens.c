@@ -2,10 +2,12 @@
 #include <stdio.h>
 
 #include "api/audit.h"
+#include "api/directory.h"
 #include "base/parse.h"
 #include "sys/weak.h"
 
 #define EXPIRES_MAX_MS (INT64_C(10) * 366 * 86400 * 1000)
+#define SCOPES_GIVEN_MAX 10
 #define EXPIRES_DEFAULT_MS (INT64_C(365) * 86400 * 1000)
 
 /* ---- list ---- */
@@ -101,8 +103,9 @@ static int read_scopes(struct call *c, const struct json *o, struct auth_key *t,
     enum token_scope s;
     c->field = "scopes";
     t->scopes = list ? 0 : c->who.scopes & (TOKEN_READ | TOKEN_JOBS);
-    if (list && (!json_is_array(list) || json_len(list) == 0)) {
-        err_set(e, ERR_INVALID, "field 'scopes' must be a list of at least one");
+    if (list &&
+        (!json_is_array(list) || json_len(list) == 0 || json_len(list) > SCOPES_GIVEN_MAX)) {
+        err_set(e, ERR_INVALID, "field 'scopes' must be a list of 1 to %d", SCOPES_GIVEN_MAX);
         return err_hint(e, "e.g. [\"read\", \"jobs\"]; without it those two");
     }
     for (const struct json *v = list ? json_first(list) : NULL; v; v = json_next(list, v)) {
@@ -212,7 +215,8 @@ int api_token_create(struct call *c, struct err *e)
     static const char *const keys[] = { "name", "user", "expires", "scopes", "tenants" };
     AUTO(json_free_p) struct json_doc *d = NULL;
     struct token_later *l = arena_new(http_arena(c->rq), struct token_later);
-    struct auth_key t = { 0 };
+    char none[] = "";
+    struct auth_key t = { .name = none, .user = none };
     if (read_body(c, keys, ARRAY_LEN(keys), &d, e) < 0 || read_token(c, json_root(d), &t, e) < 0)
         return -1;
     if (auth_count_keys(c->api->config.auth, KEY_TOKEN, str_of(t.user)) >= TOKENS_OF_USER) {
@@ -257,6 +261,20 @@ int api_token_delete(struct call *c, struct err *e)
     memcpy(hash, t->hash, sizeof hash);
     audit_token(c, AUDIT_TOKEN_DELETE, t);
     drop_key(c->api, KEY_TOKEN, hash);
+    control_commit(c->api->config.control, (struct control_done){ on_deleted, c->rq });
+    return 0;
+}
+
+int api_token_give_up(struct call *c, struct err *e)
+{
+    const struct auth_key *t =
+        c->who.via == VIA_TOKEN ? auth_key_of(c->api->config.auth, KEY_TOKEN, c->who.hash) : NULL;
+    if (!t) {
+        err_set(e, ERR_CONFLICT, "you are not known by a token");
+        return err_hint(e, "a browser signs out with DELETE /v1/session");
+    }
+    audit_token(c, AUDIT_TOKEN_DELETE, t);
+    drop_key(c->api, KEY_TOKEN, c->who.hash);
     control_commit(c->api->config.control, (struct control_done){ on_deleted, c->rq });
     return 0;
 }

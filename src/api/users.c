@@ -1,5 +1,6 @@
 /* People: their roles on the site, how they sign in, which machines are theirs. */
 #include "api/audit.h"
+#include "api/directory.h"
 #include "store/directory.h"
 
 /* ---- showing ---- */
@@ -264,6 +265,12 @@ static int set_owner(struct call *c, bool owns, struct err *e)
     struct arena *a = http_arena(c->rq);
     struct str user = { arena_strndup(a, c->param[1].p, c->param[1].n), c->param[1].n };
     struct people *p = auth_people(c->api->config.auth);
+    c->field = "name";
+    if (person_check_name(l->name, e) < 0) { /* what separates the two in the store is in neither */
+        err_set(e, ERR_INVALID, "'%.*s' cannot be a machine's name", (int)MIN(l->name.n, FIELD_MAX),
+                l->name.p);
+        return err_hint(e, "see those there are: nightshift nodes");
+    }
     c->field = "user";
     if (person_check_name(user, e) < 0)
         return -1;

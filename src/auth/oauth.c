@@ -67,9 +67,8 @@ static struct grant *find_room(struct oauth *o, struct str user, int64_t now_ms)
     size_t mine = 0;
     for (size_t i = 0; i < OAUTH_GRANTS_MAX; i++) {
         struct grant *g = &o->grant[i];
-        if (g->client && is_over(g, now_ms))
+        if (!g->client || is_over(g, now_ms)) {
             grant_clear(g);
-        if (!g->client) {
             room = room ? room : g;
             continue;
         }

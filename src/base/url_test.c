@@ -45,8 +45,7 @@ static void what_a_browser_could_read_otherwise_is_refused(void)
         "https://lab.example/a b",
         "https://lab.example/\n",
         "https://lab.example/\x7f",
-        "https://l\xc3\xa4"
-        "b.example/",
+        "https://\xc3\xa4.example/",
         "https://lab.example:0/",
         "https://lab.example:/",
         "https://lab.example:65536/",

@@ -16,7 +16,7 @@
 struct client *cli_client(struct cli *c, struct err *e)
 {
     if (!c->client)
-        c->client = client_new(c->server, NULL, e);
+        c->client = client_new(c->server, c->fresh ? "" : NULL, e);
     return c->client;
 }
 

@@ -19,6 +19,7 @@ struct cli {
     struct arena arena;
     struct client *client; /* NULL until cli_client */
     const char *server;    /* from --server, or NULL */
+    bool fresh;            /* without a token that one has from before */
     int exit_code;         /* of a command that succeeded */
 };
 

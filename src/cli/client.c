@@ -1,4 +1,5 @@
 #include "cli/client.h"
+#include "cli/keyring.h"
 
 #include <stdio.h>
 #include <sys/random.h>
@@ -18,12 +19,18 @@ struct client {
     struct conn *conn;
 };
 
-/* $NIGHTSHIFT_SERVER, the socket of one's own session, the socket of the machine. */
+/* $NIGHTSHIFT_SERVER, the last that one signed in to, the socket of one's own session, that of the machine. */
 static void default_server(char *out, size_t n)
 {
     const char *named = getenv("NIGHTSHIFT_SERVER"), *session = getenv("XDG_RUNTIME_DIR");
     if (named && named[0]) {
         snprintf(out, n, "%s", named);
+        return;
+    }
+    AUTO(arena_free) struct arena a = { 0 };
+    struct keyring_entry last;
+    if (keyring_find(NULL, &a, &last)) {
+        snprintf(out, n, "%s", last.server);
         return;
     }
     if (session && session[0]) {
@@ -47,6 +54,8 @@ struct client *client_new(const char *server, const char *token, struct err *e)
 {
     char found[512];
     struct address a;
+    AUTO(arena_free) struct arena arena = { 0 };
+    struct keyring_entry kept;
     if (!server) {
         default_server(found, sizeof found);
         server = found;
@@ -55,6 +64,8 @@ struct client *client_new(const char *server, const char *token, struct err *e)
         token = getenv("NIGHTSHIFT_TOKEN");
     if (address_parse(server, &a, e) < 0)
         return NULL;
+    if (!token && a.kind != ADDRESS_UNIX && keyring_find(a.text, &arena, &kept))
+        token = kept.token;
     if (token && !token_is_plain(token)) {
         err_set(e, ERR_INVALID, "the token holds characters that no token has");
         err_hint(e, "copy it again; it begins with nst_");
@@ -120,8 +131,12 @@ void query_add(struct buf *path, const char *key, const char *text)
 static void request_begin(const struct client *c, const char *method, const char *path,
                           struct buf *out)
 {
-    buf_printf(out, "%s %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: nightshift/" NS_VERSION "\r\n",
-               method, path, c->address.host[0] ? c->address.host : "localhost");
+    const char *host = c->address.host[0] ? c->address.host : "localhost";
+    bool six = strchr(host, ':') != NULL;
+    buf_printf(out,
+               "%s %s HTTP/1.1\r\nHost: %s%s%s%s%s\r\nUser-Agent: nightshift/" NS_VERSION "\r\n",
+               method, path, six ? "[" : "", host, six ? "]" : "", c->address.port[0] ? ":" : "",
+               c->address.port);
     if (c->token)
         buf_printf(out, "Authorization: Bearer %s\r\n", c->token);
 }
@@ -180,7 +195,7 @@ int client_refused(int status, struct str body, char *field, size_t field_n, str
     if (hint.n)
         err_hint(e, "%.*s", STR_ARG(hint));
     else if (status == 401)
-        err_hint(e, "set NIGHTSHIFT_TOKEN to a token of yours");
+        err_hint(e, "sign in with nightshift login, or set NIGHTSHIFT_TOKEN to a token of yours");
     if (field)
         snprintf(field, field_n, "%.*s", STR_ARG(at));
     return -1;

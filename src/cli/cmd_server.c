@@ -66,8 +66,10 @@ static void print_status(struct cli *c, const struct json *server, const struct 
     add_line(b, "note", field_str(server, "message"));
     add_policy(b, json_find(server, "policy"));
     struct str user = field_str(me, "user"), role = field_str(me, "role");
-    buf_printf(b, "%-9s%.*s (%.*s)\n%-9s", "you", STR_ARG(user), STR_ARG(role), "tenants");
-    words_add(b, json_find(me, "tenants"));
+    bool has_role = role.n && !str_is(role, "none");
+    buf_printf(b, "%-9s%.*s%s%.*s%s\n%-9s", "you", STR_ARG(user), has_role ? " (" : "",
+               has_role ? (int)role.n : 0, role.p, has_role ? ")" : "", "tenants");
+    words_add_pairs(b, json_find(me, "roles"));
     buf_addc(b, '\n');
 }
 

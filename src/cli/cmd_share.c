@@ -15,11 +15,15 @@ static const struct opt quota_opts[] = {
     OPTS_COMMON(struct quota_opts),
 };
 
+/* The last three with -o wide. */
 static const struct column quota_columns[] = {
-    { "TENANT", false, true },    { "WEIGHT", true, false }, { "SHARE", true, false },
-    { "GUARANTEE", true, false }, { "GPUS", true, false },   { "CPUS", true, false },
-    { "MEM", true, false },       { "JOBS", true, false },   { "WAITING", true, false },
+    { "TENANT", false, true },    { "WEIGHT", true, false },    { "SHARE", true, false },
+    { "GUARANTEE", true, false }, { "GPUS", true, false },      { "CPUS", true, false },
+    { "MEM", true, false },       { "JOBS", true, false },      { "WAITING", true, false },
+    { "BUDGET", true, false },    { "NOTEBOOKS", true, false }, { "STORAGE", true, false },
+    { "MODELS", false, true },
 };
+#define QUOTA_NARROW (ARRAY_LEN(quota_columns) - 3)
 
 /* "1.5", or "1.5/6" where there is a limit. */
 static void add_used(struct table *t, const struct json *used, const struct json *limit,
@@ -33,17 +37,42 @@ static void add_used(struct table *t, const struct json *used, const struct json
         table_printf(t, "%g", have);
 }
 
-static void add_memory(struct table *t, const struct json *used, const struct json *limit)
+static void add_size(struct table *t, const struct json *used, const struct json *limit,
+                     const char *key)
 {
     char a[24], b[24];
-    text_mib(json_is_object(used) ? field_u64(used, "memory_mib") : 0, a);
-    if (json_is_object(limit) && field_known(limit, "memory_mib"))
-        table_printf(t, "%s/%s", a, text_mib(field_u64(limit, "memory_mib"), b));
+    text_mib(json_is_object(used) ? field_u64(used, key) : 0, a);
+    if (json_is_object(limit) && field_known(limit, key))
+        table_printf(t, "%s/%s", a, text_mib(field_u64(limit, key), b));
     else
         table_addz(t, a);
 }
 
-static void add_share(struct table *t, const struct json *v, const char *indent)
+/* GPU-hours of this period. */
+static void add_budget(struct table *t, const struct json *v)
+{
+    const struct json *b = json_find(v, "budget");
+    if (json_is_object(b))
+        table_printf(t, "%.6g/%.6gh", field_f64(b, "used_gpu_hours"), field_f64(b, "gpu_hours"));
+    else
+        table_addz(t, "-");
+}
+
+/* "H100 1/2, A100 0/4" */
+static void add_models(struct table *t, const struct json *v)
+{
+    AUTO(buf_free) struct buf text = BUF(1u << 16);
+    const struct json *list = json_find(v, "models");
+    for (const struct json *m = json_is_array(list) ? json_first(list) : NULL; m;
+         m = json_next(list, m)) {
+        struct str models = field_str(m, "models");
+        buf_printf(&text, "%s%.*s %g/%g", text.n ? ", " : "", STR_ARG(models), field_f64(m, "used"),
+                   field_f64(m, "limit"));
+    }
+    table_add(t, text.n ? buf_str(&text) : STR("-"));
+}
+
+static void add_share(struct table *t, const struct json *v, const char *indent, bool wide)
 {
     const struct json *used = json_find(v, "used"), *limit = json_find(v, "limit");
     struct str name = field_str(v, "name");
@@ -56,24 +85,32 @@ static void add_share(struct table *t, const struct json *v, const char *indent)
     table_printf(t, field_known(v, "guarantee") ? "%g" : "-", field_f64(v, "guarantee"));
     add_used(t, used, limit, "gpus");
     add_used(t, used, limit, "cpus");
-    add_memory(t, used, limit);
+    add_size(t, used, limit, "memory_mib");
     add_used(t, used, limit, "jobs");
     if (field_known(v, "waiting"))
         table_printf(t, "%llu", (unsigned long long)field_u64(v, "waiting"));
     else
         table_addz(t, "-");
+    add_budget(t, v);
+    if (!wide)
+        return;
+    add_used(t, used, limit, "notebooks");
+    add_size(t, used, limit, "storage_mib");
+    add_models(t, v);
 }
 
 static int print_quota(const struct quota_opts *o, const struct json *tenants, struct err *e)
 {
-    AUTO(table_free_p) struct table *t = table_new(quota_columns, ARRAY_LEN(quota_columns));
+    bool wide = cli_output(&o->common) == OUT_WIDE;
+    AUTO(table_free_p)
+    struct table *t = table_new(quota_columns, wide ? ARRAY_LEN(quota_columns) : QUOTA_NARROW);
     for (const struct json *v = json_is_array(tenants) ? json_first(tenants) : NULL; v;
          v = json_next(tenants, v)) {
-        add_share(t, v, "");
+        add_share(t, v, "", wide);
         const struct json *users = json_find(v, "users");
         for (const struct json *u = o->users && json_is_array(users) ? json_first(users) : NULL; u;
              u = json_next(users, u))
-            add_share(t, u, "  ");
+            add_share(t, u, "  ", wide);
     }
     return cli_print_table(t, &o->common, e);
 }

@@ -1,10 +1,12 @@
 /* users: people, their roles on the site, the machines they own. */
 #include <stdio.h>
+#include <unistd.h>
 
 #include "cli/commands.h"
 #include "cli/field.h"
 #include "cli/lent.h"
 #include "cli/text.h"
+#include "cli/tty.h"
 #include "cli/words.h"
 
 #define PATH "/v1/users"
@@ -187,6 +189,48 @@ static int change_owner(struct cli *c, struct words args, struct err *e)
     return 0;
 }
 
+/* One's own needs the old one, except on the machine itself as root. */
+static int needs_old(struct cli *c, const char *name, bool *out, struct err *e)
+{
+    AUTO(json_free_p) struct json_doc *me = cli_get(c, "/v1/whoami", e);
+    if (!me)
+        return -1;
+    bool root = str_is(field_str(json_root(me), "via"), "socket") &&
+                str_is(field_str(json_root(me), "role"), "admin");
+    *out = str_is(field_str(json_root(me), "user"), name) && !root;
+    return 0;
+}
+
+static int set_password(struct cli *c, const char *name, struct err *e)
+{
+    AUTO(buf_free) struct buf path = BUF(2048), body = BUF(16 << 10);
+    AUTO(answer_free) struct answer a = { 0 };
+    struct json_out w = { .b = &body };
+    char old[1025], new[1025], again[1025];
+    bool ask_old = false;
+    if (needs_old(c, name, &ask_old, e) < 0 ||
+        (ask_old && tty_read_secret("old password", old, sizeof old, e) < 0) ||
+        tty_read_secret("new password", new, sizeof new, e) < 0)
+        return -1;
+    if (isatty(STDIN_FILENO) &&
+        (tty_read_secret("again", again, sizeof again, e) < 0 || strcmp(new, again) != 0))
+        return err_set(e, ERR_INVALID, "the two are not the same: nothing was changed");
+    json_begin(&w, NULL, '{');
+    json_put_str(&w, "password", str_of(new));
+    if (ask_old)
+        json_put_str(&w, "old", str_of(old));
+    json_end(&w, '}');
+    explicit_bzero(old, sizeof old);
+    explicit_bzero(new, sizeof new);
+    explicit_bzero(again, sizeof again);
+    struct call call = { .method = "POST", .body = buf_str(&body) };
+    int rc = lent_path(PATH, name, "password", &path, e);
+    call.path = path.p;
+    rc = rc < 0 || buf_check(&body, e) < 0 ? -1 : cli_call(c, &call, &a, e);
+    explicit_bzero(body.p, body.n);
+    return rc < 0 ? -1 : cli_print_line("the password is set", e);
+}
+
 static int run_users(struct cli *c, const void *opts_p, struct words args, struct err *e)
 {
     const struct users_opts *o = opts_p;
@@ -200,19 +244,22 @@ static int run_users(struct cli *c, const void *opts_p, struct words args, struc
         return set_user(c, o, args.v[1], e);
     if ((strcmp(verb, "disable") == 0 || strcmp(verb, "enable") == 0) && args.n == 2)
         return disable_user(c, o, args.v[1], verb[0] == 'd', e);
+    if (strcmp(verb, "password") == 0 && args.n == 2)
+        return set_password(c, args.v[1], e);
     if (strcmp(verb, "rm") == 0 && args.n == 2)
         return remove_user(c, args.v[1], e);
     if ((strcmp(verb, "own") == 0 || strcmp(verb, "disown") == 0) && args.n >= 3)
         return change_owner(c, args, e);
     err_set(e, ERR_INVALID,
-            "users takes list, or show, set, disable, enable or rm with a NAME, or "
+            "users takes list, or show, set, password, disable, enable or rm with a NAME, or "
             "own or disown with a NAME and MACHINEs");
     return err_hint(e, "nightshift users set ada --role operator");
 }
 
 const struct command command_users = {
     .name = "users",
-    .args = "[list | show NAME | set NAME | disable NAME | enable NAME | rm NAME | own NAME "
+    .args = "[list | show NAME | set NAME | password NAME | disable NAME | enable NAME | rm NAME | "
+            "own NAME "
             "MACHINE... | disown NAME MACHINE...]",
     .help = "people: their roles on the site, the machines they own",
     .more = "Roles in a tenant are said with: nightshift tenants add TENANT USER --role ROLE\n\n"

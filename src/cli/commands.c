@@ -4,15 +4,18 @@
 #include "cli/commands.h"
 
 static const struct command *const commands[] = {
-    &command_run,     &command_submit, &command_ps,           &command_show,    &command_why,
-    &command_logs,    &command_cancel, &command_hold,         &command_release, &command_freeze,
-    &command_thaw,    &command_signal, &command_attach,       &command_exec,    &command_cp,
-    &command_nodes,   &command_pools,  &command_reservations, &command_reserve, &command_top,
-    &command_drain,   &command_resume, &command_quota,        &command_usage,   &command_simulate,
-    &command_events,  &command_status, &command_doctor,       &command_tenants, &command_users,
-    &command_tokens,  &command_apply,  &command_diff,         &command_docs,    &command_completion,
-    &command_version, &command_help,   &command_sbatch,       &command_srun,    &command_squeue,
-    &command_scancel, &command_sinfo,  &command_sacct,        &command_audit,
+    &command_run,        &command_submit,       &command_ps,      &command_show,
+    &command_why,        &command_logs,         &command_cancel,  &command_hold,
+    &command_release,    &command_freeze,       &command_thaw,    &command_signal,
+    &command_attach,     &command_exec,         &command_cp,      &command_nodes,
+    &command_pools,      &command_reservations, &command_reserve, &command_top,
+    &command_drain,      &command_resume,       &command_quota,   &command_usage,
+    &command_simulate,   &command_events,       &command_status,  &command_doctor,
+    &command_tenants,    &command_users,        &command_login,   &command_logout,
+    &command_tokens,     &command_apply,        &command_diff,    &command_docs,
+    &command_completion, &command_version,      &command_help,    &command_sbatch,
+    &command_srun,       &command_squeue,       &command_scancel, &command_sinfo,
+    &command_sacct,      &command_audit,
 };
 
 const struct command *command_at(size_t i)

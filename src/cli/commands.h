@@ -21,6 +21,7 @@ extern const struct command command_events;                                /* cm
 extern const struct command command_tenants;                               /* cmd_tenants.c */
 extern const struct command command_users;                                 /* cmd_users.c */
 extern const struct command command_tokens;                                /* cmd_tokens.c */
+extern const struct command command_login, command_logout;                 /* cmd_login.c */
 extern const struct command command_apply, command_diff;                   /* cmd_apply.c */
 extern const struct command command_docs;                                  /* cmd_docs.c */
 extern const struct command command_status, command_doctor;                /* cmd_server.c */

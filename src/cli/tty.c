@@ -162,3 +162,29 @@ bool tty_confirm(const char *question)
     snprintf(text, sizeof text, "%s [y/N] ", question);
     return tty_ask_key(&s, text, "yn\r\n") == 'y';
 }
+
+int tty_read_secret(const char *question, char *out, size_t n, struct err *e)
+{
+    struct termios was, quiet;
+    bool terminal = isatty(STDIN_FILENO) && tcgetattr(STDIN_FILENO, &was) == 0;
+    size_t got = 0;
+    if (terminal) {
+        quiet = was;
+        quiet.c_lflag &= ~(tcflag_t)ECHO;
+        fprintf(stderr, "%s: ", question);
+        tcsetattr(STDIN_FILENO, TCSAFLUSH, &quiet);
+    }
+    char c = 0;
+    while (read(STDIN_FILENO, &c, 1) == 1 && c != '\n')
+        if (got + 1 < n)
+            out[got++] = c;
+    out[got] = '\0';
+    if (terminal) {
+        tcsetattr(STDIN_FILENO, TCSAFLUSH, &was);
+        fputc('\n', stderr);
+    }
+    if (got > 0)
+        return 0;
+    err_set(e, ERR_INVALID, "%s: nothing was typed", question);
+    return err_hint(e, "it is asked for on the terminal, or read from standard input");
+}

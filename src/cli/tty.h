@@ -42,6 +42,10 @@ char tty_ask_key(struct signals *s, const char *question, const char *keys);
 /* "… [y/N]"; false without a terminal. */
 bool tty_confirm(const char *question);
 
+/* Asks for something that is not shown; without a terminal the next line of standard input.  The line's end is
+ * not in it.  The caller wipes it. */
+int tty_read_secret(const char *question, char *out, size_t n, struct err *e) MUST_USE;
+
 /* All of it to a descriptor, which may be slow.  -1: nobody reads it any more. */
 int tty_write(int fd, struct str bytes) MUST_USE;
 

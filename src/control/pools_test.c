@@ -1,3 +1,4 @@
+#include "control/lending.h"
 #include "store/pools.h"
 
 #include "tests/lib/controlling.h"

@@ -1,6 +1,7 @@
 /* Random walks with a control plane that is killed at any moment: what was answered is there, nothing
  * runs twice, and journal, rows and engine agree. */
 #include "base/rng.h"
+#include "control/lending.h"
 #include "core/policy.h"
 #include "tests/lib/controlling.h"
 

@@ -1,4 +1,5 @@
 /* Reservations that people make: a class has its machines, whatever happens to the daemon. */
+#include "control/lending.h"
 #include "tests/lib/controlling.h"
 
 #define HOUR_MS INT64_C(3600000)

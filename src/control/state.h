@@ -5,7 +5,8 @@
 #include "base/map.h"
 #include "control/account.h"
 #include "control/book.h"
-#include "control/control.h"
+#include "control/lending.h"
+#include "control/tenants.h"
 #include "store/kept.h"
 #include "store/pools.h"
 
@@ -120,11 +121,6 @@ struct pools {
     uint32_t *pool_of; /* by number in node_names */
 };
 
-struct tenants {
-    struct tenant **at; /* tenants.c */
-    size_t n, cap;
-};
-
 struct control {
     struct control_config config;
     struct core *core;
@@ -208,15 +204,6 @@ void job_tell_taken(struct entry *en, enum job_event what, const struct task *t)
 void job_start_again(struct control *c, struct entry *en); /* those that nobody knows */
 /* After a failure of the machine's own, e.g. a full disk: true when it will be tried again. */
 bool job_start_later(struct control *c, struct entry *en, const struct engine_event *failed);
-
-/* tenants.c */
-int tenants_load(struct control *c, struct err *e) MUST_USE;
-void tenants_learn_pools(struct control *c); /* pools have changed: who may use which */
-void tenants_review(struct control *c);      /* budgets: new periods, and who is near the end */
-void tenants_free(struct control *c);
-int no_tenant(struct str name, struct err *e);
-int tenant_check_spec(const struct control *c, struct str name, const struct spec *s, struct err *e)
-    MUST_USE;
 
 /* pools.c */
 int pools_load(struct control *c, struct err *e) MUST_USE;

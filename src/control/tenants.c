@@ -7,6 +7,8 @@
 #include "control/state.h"
 #include "store/directory.h"
 
+#define WARN_PERCENT 80
+
 struct tenant {
     char *name;
     bool of_settings;
@@ -97,11 +99,11 @@ static void list_pools(const struct control *c, const struct tenant_spec *spec, 
     if (all)
         return;
     bool none = spec->pool == NULL; /* machines in no pool */
-    for (size_t i = 0; i < spec->pools; i++)
+    for (size_t i = 0; spec->pool && i < spec->pools; i++)
         none |= str_is(spec->pool[i], "-");
     for (size_t i = 0; control_pool_at(c, i, &p); i++) {
         bool listed = spec->pool == NULL;
-        for (size_t k = 0; k < spec->pools; k++)
+        for (size_t k = 0; spec->pool && k < spec->pools; k++)
             listed |= str_is(spec->pool[k], p.name);
         if (listed && p.stage <= spec->stage)
             buf_printf(out, "%s%s", out->n ? "|" : "", p.name);
@@ -187,7 +189,7 @@ static bool find_share(struct control *c, struct tenant *t, struct share_view *o
 /* Once for each of these and each period; after a restart perhaps again. */
 static void warn(struct control *c, struct tenant *t, const struct share_view *v)
 {
-    static const uint32_t steps[] = { 80, 100 };
+    static const uint32_t steps[] = { WARN_PERCENT, 100 };
     double used = 100.0 * (double)v->spent_gpu_milli_ms / (double)v->budget_gpu_milli_ms;
     for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
         if (used < steps[i] || t->warned >= steps[i])
@@ -207,6 +209,25 @@ static void warn(struct control *c, struct tenant *t, const struct share_view *v
         turn_open(c)->events = true;
         log_event(c->config.log, LOG_WARN_, "budget", "tenant=%s percent=%u", t->name, steps[i]);
     }
+}
+
+/* The core wakes for what is spent; for the warning before it we do. */
+int64_t tenants_wake_ms(struct control *c)
+{
+    int64_t next = INT64_MAX, now_ms = control_now_ms(c);
+    struct share_view v;
+    for (size_t i = 0; i < c->tenants.n; i++) {
+        struct tenant *t = c->tenants.at[i];
+        if (!t->spec.budget_hours_milli || t->warned || !find_share(c, t, &v))
+            continue;
+        int64_t rate = (int64_t)v.used.of[RES_GPU];
+        int64_t left = v.budget_gpu_milli_ms / 100 * WARN_PERCENT - v.spent_gpu_milli_ms;
+        if (rate > 0 && v.budget_gpu_milli_ms > 0) {
+            int64_t at_ms = now_ms + (left > 0 ? left / rate + 1 : 0);
+            next = MIN(next, at_ms);
+        }
+    }
+    return next;
 }
 
 void tenants_review(struct control *c)
@@ -516,11 +537,12 @@ static int try_put(struct control *c, struct core *core, struct trial *t,
     struct tenant *made = tenant_new(ch->name, ch->spec);
     vec_grow(t->own, t->n, t->cap);
     t->own[t->n++] = made;
-    if (at == t->all.n) {
+    if (at < t->all.n) {
+        t->all.at[at] = made;
+    } else {
         vec_grow(t->all.at, t->all.n, t->all.cap);
-        t->all.n++;
+        t->all.at[t->all.n++] = made;
     }
-    t->all.at[at] = made;
     return say_to(c, core, made, e);
 }
 
@@ -572,7 +594,7 @@ int tenant_check_spec(const struct control *c, struct str name, const struct spe
     }
     bool listed = t->profile == NULL;
     AUTO(buf_free) struct buf all = BUF(200);
-    for (size_t i = 0; i < t->profiles; i++) {
+    for (size_t i = 0; t->profile && i < t->profiles; i++) {
         listed |= str_eq(s->profile, t->profile[i]);
         buf_printf(&all, "%s%.*s", i ? ", " : "", STR_ARG(t->profile[i]));
     }

@@ -209,11 +209,18 @@ static void on_durable(void *ctx)
         loop_wakeup_send(c->close_turn);
 }
 
+/* When something is due because of time alone. */
+static int64_t next_ms(struct control *c)
+{
+    int64_t core_ms = core_wake_ms(c->core), tenants_ms = tenants_wake_ms(c);
+    return MIN(core_ms, tenants_ms);
+}
+
 /* The core says when a job's time comes, by the wall clock, which may be set while we wait: so never
  * for longer than BEGIN_LOOK_MS. */
 static void set_begin(struct control *c)
 {
-    int64_t wake_ms = core_wake_ms(c->core), now_ms = control_now_ms(c);
+    int64_t wake_ms = next_ms(c), now_ms = control_now_ms(c);
     int64_t wait_ms = wake_ms > now_ms ? MIN(wake_ms - now_ms, BEGIN_LOOK_MS) : 0;
     if (wake_ms == INT64_MAX || c->want_pass) /* a pass that is wanted already sees to it */
         loop_timer_clear(c->begin_turn);
@@ -224,7 +231,7 @@ static void set_begin(struct control *c)
 void control_look_at_clock(void *control)
 {
     struct control *c = control;
-    if (core_wake_ms(c->core) <= control_now_ms(c))
+    if (next_ms(c) <= control_now_ms(c))
         turn_close_soon(c, true);
     else
         set_begin(c);

@@ -146,10 +146,9 @@ struct share_view {
     double past_milli;                   /* held in the past, averaged with the half-life */
     struct amounts used, limit;
     uint64_t waiting;
-    bool removed; /* a tenant that is no more */
-    enum reason
-        closed;       /* nothing of it starts, as of the last pass: WHY_EXPIRED, WHY_BUDGET, or 0 */
-    int64_t until_ms; /* its time ends then; 0: never */
+    bool removed;          /* a tenant that is no more */
+    enum reason closed;    /* nothing of it starts, as of the last pass: EXPIRED, BUDGET, or 0 */
+    int64_t until_ms;      /* its time ends then; 0: never */
     const char *pools;     /* "a|b": as they were said; "": every machine */
     uint32_t model_limits; /* see core_share_model */
     /* Thousandths of GPUs × ms; budget 0: there is none. */

@@ -206,7 +206,7 @@ static void only_what_was_taken_back_and_wants_to_go_on_is_frozen(void)
     small_tenant(&s, "a");
     small_node(&s, "n", 2);
     run(&s, "a", 2);
-    small_apply(&s, (struct event){ .kind = EVENT_TAKE, .take = { { 1 }, { 0 } } });
+    small_apply(&s, (struct event){ .kind = EVENT_TAKE, .take = { { 1 }, { 0 }, 0 } });
     after(&s, 1); /* it is being frozen, and holds them */
     CHECK_INT(row_at(&s, 0, "a").sums.frozen, 0);
     small_node_state(&s, "n", NODE_DRAIN);

@@ -95,8 +95,9 @@ static int read_tenants(struct config *c, struct auth *auth, struct site *s, str
     for (size_t i = 0; i < s->tenants; i++)
         if (str_eq(s->tenant[i].name, s->default_tenant))
             return sort_tenants(s, e);
-    s->tenant[s->tenants++] =
-        (struct control_tenant_def){ .name = s->default_tenant, .spec = tenant_default() };
+    if (s->default_tenant.n) /* empty: whoever is in no tenant is in none */
+        s->tenant[s->tenants++] =
+            (struct control_tenant_def){ .name = s->default_tenant, .spec = tenant_default() };
     return sort_tenants(s, e);
 }
 

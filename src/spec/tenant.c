@@ -345,6 +345,8 @@ static int read_end(const struct json *v, int64_t *out, struct err *e)
     struct err none;
     struct date d;
     if (json_is_string(v) && json_as_str(v, 64, &s, &none) == 0 && date_take(&s, &d) && s.n == 0) {
+        if (d.year < 1970 || d.year > 9998) /* what could not be written and read again */
+            return err_set(e, ERR_INVALID, "the year must be from 1970 to 9998");
         *out = (date_days(d) + 1) * DAY_MS;
         return 0;
     }

@@ -330,6 +330,8 @@ def send_many(w, n_requests):
         who, method, path, body, headers, endless = request(w)
         status, data = w.send(method, path, body, headers, endless)
         counts[status] = counts.get(status, 0) + 1
+        if status == 401 and who and headers["Authorization"] == f"Bearer {w.token[who]}":
+            w.heal()
         leaked = SECRET.encode() in data or (IDENT.encode() in data and not said_by(path, body, headers))
         if leaked or (status >= 500 and status != 503):
             at = max(data.find(SECRET.encode()), data.find(IDENT.encode()))

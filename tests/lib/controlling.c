@@ -76,8 +76,8 @@ void controlling_boot(struct controlling *t)
                                      .log = t->log,
                                      .clock = clock_manual(&t->now_ms),
                                      .policy = t->policy,
-                                     .tenant = &tenant,
-                                     .tenants = 1,
+                                     .tenant = t->tenant ? t->tenant : &tenant,
+                                     .tenants = t->tenant ? t->tenants : 1,
                                      .pool = t->pool,
                                      .pools = t->pools,
                                      .zone = tz_utc(),
@@ -178,7 +178,7 @@ uint64_t controlling_submit_as(struct controlling *t, const char *user, const ch
         if (spec_read(o, &a, &spec[i], NULL, &e) < 0)
             test_fail(__FILE__, __LINE__, "%s: %s", json, e.msg);
     struct control_submit s = { .user = str_of(user),
-                                .tenant = STR("vision"),
+                                .tenant = n && spec[0].tenant.n ? spec[0].tenant : STR("vision"),
                                 .sees = &storing_all,
                                 .uid = 1000,
                                 .spec = spec,

@@ -17,6 +17,8 @@ struct controlling {
     struct policy policy;
     const struct control_pool_def *pool; /* of the settings, from the next boot on */
     size_t pools;
+    const struct control_tenant_def *tenant; /* likewise; NULL: vision */
+    size_t tenants;
     struct engine sim;
     struct control *c; /* NULL: it is not running */
     struct loop_watch *pause;
@@ -37,7 +39,7 @@ void controlling_settle(struct controlling *t); /* until nothing more happens at
 void controlling_wait(struct controlling *t, int64_t ms);  /* settling at each event's time */
 void controlling_real(struct controlling *t, uint64_t ms); /* the loop runs so long, in real time */
 
-/* A job as JSON; 0 when refused, and why in t->refused. */
+/* A job as JSON, of the tenant that it names, or of vision; 0 when refused, and why in t->refused. */
 uint64_t controlling_submit(struct controlling *t, const char *json);
 uint64_t controlling_submit_as(struct controlling *t, const char *user, const char *key,
                                const char *json);

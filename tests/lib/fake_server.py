@@ -345,7 +345,8 @@ class Handler(BaseHTTPRequestHandler):
                            {"name": "take_back", "value": 0, "default": 1, "help": ""}]}
 
     def whoami(self):
-        return {"user": "ana", "uid": 1000, "role": "admin", "tenants": ["default", "vision"]}
+        return {"user": "ana", "uid": 1000, "role": "admin", "tenants": ["default", "vision"],
+                "roles": {"default": "member", "vision": "lead"}}
 
     def nodes(self):
         jobs = [{"id": j["id"], "name": j["name"], "user": j["user"], "tenant": j["tenant"], "milli": 1000}

@@ -81,6 +81,14 @@ def reservations_there_may_be(case):
         case.body = {"tenant": "nobody", "for": "1h", "gpus": 1}
 
 
+def clients_there_may_be(case):
+    """What an address is, is beyond a pattern; a new client needs one; one without a secret gets no new one."""
+    if case.operation.path == "/v1/clients/{client}" and isinstance(case.body, dict):
+        case.body["redirect_uris"] = ["https://hub.example/back"]
+        if case.body.get("secret") is not True:
+            case.body.pop("new_secret", None)
+
+
 @schemathesis.hook
 def before_call(_context, case, _kwargs):
     if isinstance(case.query, dict) and case.query.get("follow") in YES:
@@ -89,6 +97,7 @@ def before_call(_context, case, _kwargs):
         return
     pools_there_may_be(case)
     reservations_there_may_be(case)
+    clients_there_may_be(case)
     if case.operation.path in ("/v1/jobs", "/v1/jobs/check") and isinstance(case.body, dict):
         for spec in case.body.get("jobs") or [case.body]:
             for rule in RULES:
