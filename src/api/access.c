@@ -10,6 +10,8 @@ static struct people *people_of(const struct call *c)
 
 enum role site_role(const struct call *c)
 {
+    if (c->who.tenants_only)
+        return ROLE_NONE;
     return c->who.root ? ROLE_ADMIN : people_site_role(people_of(c), str_of(c->who.user));
 }
 

@@ -217,6 +217,12 @@ int api_login(struct call *c, struct err *e)
 
 /* ---- somebody looks at it, and says yes or no ---- */
 
+static bool is_code(const struct login *l, struct str text)
+{
+    return l->code[0] && text.n == sizeof l->code - 1 &&
+           sodium_memcmp(l->code, text.p, sizeof l->code - 1) == 0;
+}
+
 static struct login *find_code(struct call *c, struct err *e)
 {
     struct door *d = c->api->door;
@@ -226,7 +232,7 @@ static struct login *find_code(struct call *c, struct err *e)
     if (door_may_try(c, &a, e) < 0)
         return NULL;
     for (struct login *l = d->logins; l; l = l->next)
-        if (l->code[0] && str_is(c->param[0], l->code) && !l->user[0] && !l->denied)
+        if (is_code(l, c->param[0]) && !l->user[0] && !l->denied)
             return l;
     throttle_failed(d->throttle, &a, now_ms);
     err_set(e, ERR_NOT_FOUND, "no command line waits under this code");

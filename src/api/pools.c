@@ -235,7 +235,7 @@ static int read_stage(struct call *c, const struct json *o, enum stage *out, boo
 
 int api_pool_put(struct call *c, struct err *e)
 {
-    static const char *const keys[] = { "window", "nodes" };
+    static const char *const keys[] = { "window", "nodes", "stage" };
     AUTO(json_free_p) struct json_doc *d = NULL;
     AUTO(buf_free) struct buf all = BUF(POOL_LIST_MAX);
     struct str window = STR(""), nodes;

@@ -52,12 +52,15 @@ static void on_signed_in(void *ctx)
     http_reply(ctx, 204, NULL, STR(""));
 }
 
+/* A name that nobody has may be a password, typed into the wrong field: it is not written down. */
 static int wrong(struct call *c, struct trying *t, struct err *e)
 {
     c->tell_ms = t->began_ms + WRONG_MS;
-    log_event(c->api->config.log, LOG_WARN_, "signin.failed", "user=%s from=%s way=%s", t->user,
+    bool known = people_find(auth_people(c->api->config.auth), str_of(t->user)) != NULL;
+    const char *user = known ? t->user : "?";
+    log_event(c->api->config.log, LOG_WARN_, "signin.failed", "user=%s from=%s way=%s", user,
               http_peer(c->rq)->address, way_name(t->way));
-    api_audit(c, &(struct audit_change){ .what = AUDIT_SIGNIN_FAILED, .subject = str_of(t->user) });
+    api_audit(c, &(struct audit_change){ .what = AUDIT_SIGNIN_FAILED, .subject = str_of(user) });
     control_commit(c->api->config.control, (struct control_done){ 0 });
     err_set(e, ERR_DENIED, "the name or the password is wrong");
     return err_hint(e, "check both, also whether Caps Lock is on");
@@ -210,6 +213,7 @@ static int by_token(struct call *c, struct str token, struct err *e)
     c->field = NULL;
     struct auth_key like = { .name = arena_printf(http_arena(c->rq), "token %s", c->who.key),
                              .scopes = c->who.scopes,
+                             .tenants_only = c->who.tenants_only,
                              .tenant = (char **)(uintptr_t)c->who.tenant,
                              .tenants = c->who.tenants };
     struct person *x = people_make(auth_people(c->api->config.auth), str_of(c->who.user));

@@ -258,7 +258,8 @@ static struct trip *trip_of(struct call *c, struct err *e)
     struct str state = query_text(c, "state");
     uint8_t hash[KEY_HASH_BYTES];
     struct trip *t = NULL;
-    if (cookie && state.n && str_is(state, cookie)) {
+    if (cookie && state.n && state.n == strlen(cookie) &&
+        sodium_memcmp(state.p, cookie, state.n) == 0) {
         auth_hash_key(state, hash);
         t = take_trip(c->api->door->sso, hash, clock_now_ms(&c->api->config.clock));
     }

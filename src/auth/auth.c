@@ -151,7 +151,8 @@ static int by_key(const struct auth *a, enum key_kind kind, struct str text, int
     snprintf(id.user, sizeof id.user, "%s", k->user);
     snprintf(id.key, sizeof id.key, "%s", kind == KEY_TOKEN ? k->name : "");
     id.via = kind == KEY_TOKEN ? VIA_TOKEN : VIA_SESSION;
-    id.root = auth_is_root(a, str_of(id.user));
+    id.root = !k->tenants_only && auth_is_root(a, str_of(id.user));
+    id.tenants_only = k->tenants_only;
     id.scopes = k->scopes;
     id.tenant = (const char *const *)k->tenant;
     id.tenants = k->tenants;

@@ -38,6 +38,7 @@ struct identity {
     char key[KEY_NAME_MAX + 1];   /* the token's name */
     uint8_t hash[KEY_HASH_BYTES]; /* of the token or session */
     unsigned scopes;              /* TOKEN_… bits; without a token all of them */
+    bool tenants_only;            /* what its user may on the site does not count */
     const char *const *tenant;    /* it is good for these only; valid until keys change */
     size_t tenants;               /* 0: for all */
 };
@@ -71,6 +72,7 @@ struct auth_key {
     uint8_t hash[KEY_HASH_BYTES];
     char *name, *user; /* a session's name says with what and from where it was opened */
     unsigned scopes;
+    bool tenants_only; /* what its user may on the site does not count: of when tokens had roles */
     char **tenant;
     size_t tenants;
     int64_t created_ms, expires_ms; /* 0: never */

@@ -154,7 +154,7 @@ const struct auth_key *auth_renew_session(struct auth *a, const uint8_t old[stat
 
 bool auth_is_same_session(const struct auth_key *a, const struct auth_key *b)
 {
-    return memcmp(a->hash, b->hash, sizeof a->hash) == 0 ||
+    return sodium_memcmp(a->hash, b->hash, sizeof a->hash) == 0 ||
            (a->chain && a->chain == b->chain && strcmp(a->user, b->user) == 0);
 }
 
@@ -184,6 +184,8 @@ void auth_key_write(const struct auth_key *k, struct buf *out)
     json_put_str(&w, "name", str_of(k->name));
     json_put_str(&w, "user", str_of(k->user));
     json_put_str(&w, "scopes", buf_str(&scopes));
+    if (k->tenants_only)
+        json_put_bool(&w, "tenants_only", true);
     json_begin(&w, "tenants", '[');
     for (size_t i = 0; i < k->tenants; i++)
         json_put_str(&w, NULL, str_of(k->tenant[i]));
@@ -220,6 +222,7 @@ static int read_key(const struct json *o, struct arena *a, struct auth_key *k, s
     if (json_need_str(o, "name", 300, &name, e) < 0 ||
         json_need_str(o, "user", PERSON_NAME_MAX, &user, e) < 0 ||
         json_need_str(o, "scopes", 100, &scopes, e) < 0 || read_scopes(scopes, &k->scopes, e) < 0 ||
+        json_get_bool(o, "tenants_only", &k->tenants_only, e) < 0 ||
         json_get_i64(o, "created_ms", INT64_MIN, INT64_MAX, &k->created_ms, e) < 0 ||
         json_get_i64(o, "expires_ms", INT64_MIN, INT64_MAX, &k->expires_ms, e) < 0 ||
         json_get_i64(o, "used_ms", INT64_MIN, INT64_MAX, &k->used_ms, e) < 0 ||

@@ -329,12 +329,21 @@ static void unstate(struct core *c, uint32_t share)
             c->queue.job[i].is_stated = false;
 }
 
+static bool has_machines(const struct cluster *c, const struct request *r)
+{
+    uint32_t k = 0;
+    while (k < c->kinds && (!c->kind[k].nodes || !kind_in_zone(&c->kind[k], r)))
+        k++;
+    return k < c->kinds;
+}
+
 void rules_review(struct core *c, int64_t wall_ms)
 {
     for (uint32_t i = 0; i < c->shares.n && (c->shares.ruled || c->shares.closed); i++) {
         struct share *s = &c->shares.at[i];
         uint8_t was = s->closed;
         s->closed = s->rules ? (uint8_t)closed_by(s->rules, c->now_ms, wall_ms) : 0;
+        s->nowhere = s->rules && !has_machines(&c->cluster, &(struct request){ .zone = s->zone });
         c->shares.closed += !!s->closed;
         c->shares.closed -= !!was;
         if (s->closed && !was)

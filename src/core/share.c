@@ -318,20 +318,34 @@ static double past_above(const struct share *sh)
     return above > 0 ? above : 0;
 }
 
+/* Nothing more of it starts whatever the others have: it is closed, has no machine, or is at a limit. */
+static bool is_held_back(const struct share *sh)
+{
+    for (int r = 0; r < RES_COUNT; r++)
+        if (sh->limit.of[r] != NO_LIMIT && sh->limit.of[r] > 0 && sh->used.of[r] >= sh->limit.of[r])
+            return true;
+    return sh->closed || (sh->rules && sh->nowhere);
+}
+
+/* What is held back takes no part: it stays low for good, and all others would be a whole job above the level. */
 void shares_set_levels(struct shares *s, int64_t now_ms)
 {
     for (uint32_t i = 0; i < s->n; i++) {
-        s->at[i].level = 0;
-        s->at[i].level_weight = 0;
-    }
-    for (uint32_t i = 1; i < s->n; i++) {
         struct share *sh = &s->at[i];
         sh->past_milli = share_past_milli(s, i, now_ms);
-        if (sh->waiting == 0 || sh->closed)
-            continue; /* what may not start takes no part */
-        s->at[sh->parent].level += past_above(sh);
-        s->at[sh->parent].level_weight += sh->weight_milli;
+        sh->level = 0;
+        sh->level_weight = 0;
+        sh->is_rival = false;
     }
+    for (uint32_t i = 1; i < s->n; i++)
+        for (uint32_t k = s->at[i].is_user && s->at[i].waiting ? i : SHARE_ROOT;
+             k != SHARE_ROOT && !s->at[k].is_rival && !is_held_back(&s->at[k]); k = s->at[k].parent)
+            s->at[k].is_rival = true;
+    for (uint32_t i = 1; i < s->n; i++)
+        if (s->at[i].is_rival) {
+            s->at[s->at[i].parent].level += past_above(&s->at[i]);
+            s->at[s->at[i].parent].level_weight += s->at[i].weight_milli;
+        }
     for (uint32_t i = 0; i < s->n; i++)
         if (s->at[i].level_weight)
             s->at[i].level /= (double)s->at[i].level_weight;

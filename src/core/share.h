@@ -46,6 +46,7 @@ struct share {
     bool is_user;
     bool removed;        /* a tenant that is no more: its past is kept, in case it comes back */
     uint8_t closed;      /* nothing of it and below it starts: enum reason; 0: it may */
+    bool nowhere;        /* at the last pass there was no machine in its pools */
     uint16_t zone;       /* the pools it may use: see cluster_zone; 0: every machine */
     struct rules *rules; /* of a tenant; NULL: it has none */
     char *name;
@@ -74,7 +75,8 @@ struct share {
     bool opened;                /* at a user: its heap holds its ready groups */
     double past_milli;          /* of a share with waiting jobs, at the time of the pass */
     uint64_t level_weight;
-    double level; /* of its children that wait: mean past above the guarantee, by weight */
+    double level;  /* of its children that are rivals: mean past above the guarantee, by weight */
+    bool is_rival; /* something of it waits, and nothing but the others keeps it from starting */
     double key;
     bool below_guarantee;
 };

@@ -409,6 +409,30 @@ static void nodes_kept_for_a_share_count_as_held(void)
     CHECK(share_before(&s, a, b));
 }
 
+static void what_is_at_its_limit_does_not_lower_the_level_of_its_siblings(void)
+{
+    AUTO(shares_free) struct shares s = fresh();
+    struct event_tenant full = tenant("full", "");
+    full.weight_milli = 8000;
+    full.limit.of[RES_GPU] = 1000;
+    uint32_t a = make(&s, tenant("a", "")), b = make(&s, tenant("b", "")), f = make(&s, full);
+    charge(&s, shares_add_user(&s, a, STR("u"), 0), 4000, 0);
+    charge(&s, shares_add_user(&s, b, STR("u"), 0), 2000, 0);
+    charge(&s, shares_add_user(&s, f, STR("u"), 0), 1000, 0);
+    set_keys(&s, HALF_LIFE_MS);
+    CHECK(!s.at[f].is_rival && about(s.at[SHARE_ROOT].level * 1000, 3000));
+    CHECK(!share_is_owed(&s, a) && share_is_owed(&s, b));
+    full.limit.of[RES_GPU] = 2000;
+    CHECK(make(&s, full) == f);
+    set_keys(&s, HALF_LIFE_MS);
+    CHECK(s.at[f].is_rival && about(s.at[SHARE_ROOT].level * 1000, 700));
+    full.limit.of[RES_GPU] = NO_LIMIT;
+    full.user_limit.of[RES_JOBS] = 1; /* all who are in it are at theirs */
+    CHECK(make(&s, full) == f);
+    set_keys(&s, HALF_LIFE_MS);
+    CHECK(!s.at[f].is_rival && about(s.at[SHARE_ROOT].level * 1000, 3000));
+}
+
 static void the_order_is_total(void)
 {
     for (uint64_t seed = 1; seed <= 100; seed++) {
@@ -457,6 +481,8 @@ static const struct test tests[] = {
     { "who used more in the past waits", who_used_more_in_the_past_waits },
     { "below its guarantee a share comes first", below_its_guarantee_a_share_comes_first },
     { "nodes kept for a share count as held", nodes_kept_for_a_share_count_as_held },
+    { "what is at its limit does not lower the level of its siblings",
+      what_is_at_its_limit_does_not_lower_the_level_of_its_siblings },
     { "the order is total", the_order_is_total },
 };
 TEST_MAIN(tests)

@@ -252,7 +252,7 @@ static int new_number(struct net *n, struct str tenant, uint32_t *out, struct er
         return -1;
     net_tenants_add(&n->names, tenant, *out);
     net_tenants_format(&n->names, &text);
-    if (buf_check(&text, e) == 0 && file_write(n->state_file, buf_str(&text), e) == 0)
+    if (buf_check(&text, e) == 0 && file_write_private(n->state_file, buf_str(&text), e) == 0)
         return 0;
     free(n->names.row[--n->names.n].name); /* not written down is not given */
     return err_wrap(e, "giving tenant '%.*s' a network", STR_ARG(tenant));

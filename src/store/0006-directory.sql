@@ -9,14 +9,15 @@ CREATE TABLE directory (
 ) STRICT, WITHOUT ROWID;
 
 -- A token had a role; now it has its user's roles, as far as its scopes reach.  Whoever had an administrator's
--- token is an administrator.
+-- token is an administrator; a member's token stays one, also of somebody who is an administrator otherwise.
 INSERT INTO directory (kind, name, body)
 SELECT 'token', lower(hex(hash)), json_object('name', name, 'user', user,
-    'scopes', CASE WHEN role >= 3 THEN 'read,jobs,manage' ELSE 'read,jobs' END, 'created_ms', created_ms, 'expires_ms', expires_ms)
+    'scopes', CASE WHEN role >= 3 THEN 'read,jobs,manage' ELSE 'read,jobs' END,
+    'tenants_only', json(CASE WHEN role >= 3 THEN 'false' ELSE 'true' END), 'created_ms', created_ms, 'expires_ms', expires_ms)
 FROM token;
 
 INSERT INTO directory (kind, name, body)
-SELECT DISTINCT 'person', user, json_object('role', 'admin', 'kind', 'token') FROM token WHERE role >= 3;
+SELECT DISTINCT 'person', user, json_object('role', 'admin', 'kind', 'machine') FROM token WHERE role >= 3;
 
 DROP TABLE token;
 

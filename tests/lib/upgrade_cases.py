@@ -126,6 +126,105 @@ for step in range(1, len(STEPS)):
         lambda c, version=step: goes_on(c, version))
 
 
+# ---- before there were roles: tokens had one ----
+
+BEFORE_ROLES = 5  # the last format in which a token had a role
+OLD_MEMBER, OLD_ADMIN = 2, 3
+OLD_TOKENS = {  # text: user, role, expires
+    "nst_" + "a1" * 32: ("carla", OLD_ADMIN, 0),
+    "nst_" + "b2" * 32: ("ben", OLD_MEMBER, 0),
+    "nst_" + "c3" * 32: ("eve", OLD_MEMBER, T),
+    "nst_" + "d4" * 32: ("root", OLD_MEMBER, 0),
+    "nst_" + "e5" * 32: ("dora", OLD_MEMBER, 0),
+}
+OLD_SETTINGS = """
+admins: [dora]
+default_tenant: guests
+tenants:
+  default: { members: [root] }
+  vision: { weight: 2, guarantee: 2, limit: { gpus: 3, jobs: 50 }, members: [ben, eve] }
+  guests: { user_limit: { gpus: 1 } }
+"""
+
+
+def make_store_with_tokens(c):
+    make_store(c, BEFORE_ROLES)
+    db = sqlite3.connect(f"{c.state}/nightshift.db")
+    for text, (user, role, expires) in OLD_TOKENS.items():
+        db.execute("INSERT INTO token VALUES (?, ?, ?, ?, ?, ?)",
+                   (hashlib.blake2b(text.encode(), digest_size=32).digest(), "laptop", user, role, T, expires))
+    db.execute("INSERT INTO pool VALUES ('desks', '', 'desk1', '', 0)")
+    db.commit()
+    db.close()
+    with open(f"{c.folder}/settings.yaml", "w", encoding="utf-8") as f:
+        f.write(OLD_SETTINGS)
+
+
+@case("tokens of before there were roles open what they opened, and no more; pools are everybody's; limits hold")
+def _(c):
+    make_store_with_tokens(c)
+    c.start()
+    c.wait_ready()
+    admin, member, late, of_root, of_admin = OLD_TOKENS
+    same(c.call("GET", "/v1/whoami", token=late)[0], 401)
+    who = c.ask("GET", "/v1/whoami", token=admin)
+    same((who["user"], who["role"]), ("carla", "admin"))
+    who = c.ask("GET", "/v1/whoami", token=member)
+    same((who["user"], who["role"], who["roles"]), ("ben", "none", {"vision": "member"}))
+    for method, path, body in (("POST", "/v1/nodes/desk1/drain", {}), ("POST", "/v1/nodes/desk1/resume", {}),
+                               ("GET", "/v1/users", None), ("GET", "/v1/journal", None),
+                               ("PUT", "/v1/tenants/new", {}), ("POST", "/v1/jobs/3/cancel", {})):
+        status = c.call(method, path, body, token=member)[0]
+        assert status in (403, 404), f"{method} {path}: {status}"
+    for token, roles in ((of_root, {"default": "member"}), (of_admin, {"guests": "member"})):
+        who = c.ask("GET", "/v1/whoami", token=token)
+        same((who["role"], who["roles"]), ("none", roles))
+        same(c.call("GET", "/v1/users", token=token)[0], 403)
+    assert c.call("GET", "/v1/jobs/1", token=of_admin)[0] in (403, 404)
+    c.ask("POST", "/v1/nodes/desk1/drain", {}, token=admin)
+    c.ask("POST", "/v1/nodes/desk1/resume", {}, token=admin)
+    c.ask("PUT", "/v1/tenants/new", {}, token=admin)
+    pool = c.ask("GET", "/v1/pools")["pools"]
+    same([(p["name"], p["stage"], p["owner"]) for p in pool], [("desks", "all", "api")])
+    same(c.job(1)["state"], "succeeded")
+    mine = c.ask("POST", "/v1/jobs", {"command": ["true"], "tenant": "vision", "resources": {"cpus": 1, "mem": "64Mi"}},
+                 token=member)["id"]
+    same((c.wait_end(mine)["state"], c.job(mine)["user"]), ("succeeded", "ben"))
+    assert c.call("GET", f"/v1/jobs/{mine}", token=of_root)[0] in (403, 404)
+    same(c.call("POST", "/v1/jobs", {"command": ["true"], "tenant": "default"}, token=member)[0], 403)
+    status, why = c.call("POST", "/v1/jobs", {"command": ["true"], "tenant": "vision", "resources": {"gpus": 4}},
+                         token=member)
+    assert status in (400, 409) and "vision" in why["detail"], (status, why)
+    same({t["name"]: t["weight"] for t in c.ask("GET", "/v1/quota")["tenants"]
+          if t["name"] in ("vision", "guests")}, {"vision": 2, "guests": 1})
+    c.kill_daemon()
+    c.start()  # and they are so the next time
+    c.wait_ready()
+    same([(w["user"], w["role"]) for w in (c.ask("GET", "/v1/whoami", token=t) for t in (admin, member, of_root))],
+         [("carla", "admin"), ("ben", "none"), ("root", "none")])
+    db = sqlite3.connect(f"file:{c.state}/nightshift.db?mode=ro", uri=True)
+    rows = db.execute("SELECT name FROM sqlite_master WHERE name = 'token'").fetchall()
+    db.close()
+    same(rows, [])
+
+
+@case("a settings file of before there were roles means what it meant: members as a list, admins, who is in no tenant")
+def _(c):
+    with open(f"{c.folder}/settings.yaml", "w", encoding="utf-8") as f:
+        f.write(OLD_SETTINGS)
+    c.start()
+    c.wait_ready()
+    for user, role, roles in (("dora", "admin", None), ("ben", "none", {"vision": "member"}),
+                              ("zoe", "none", {"guests": "member"})):
+        token = c.ask("POST", "/v1/tokens", {"name": "t", "user": user, "scopes": ["read"]})["token"]
+        who = c.ask("GET", "/v1/whoami", token=token)
+        same((user, who["role"]), (user, role))
+        if roles:
+            same(who["roles"], roles)
+    tenant = c.ask("GET", "/v1/tenants/vision")
+    same((tenant["of_settings"], tenant["spec"]["guarantee"], tenant["spec"]["limit"]["gpus"]), (True, 2, 3))
+
+
 @case("a store of a newer version is refused by name, and not a byte of it is touched")
 def _(c):
     newer = len(STEPS) + 1
