@@ -106,7 +106,7 @@ def _(c):
         return best
     took = {user: fastest(user) for user in ("ana", "pia", "adm", "nobody-here", "*)(uid=*", "root", "eva")}
     assert max(took.values()) < 1.5 * min(took.values()), took
-    same(c.audit("signin.failed", subject="nobody-here")[0]["subject"], "nobody-here")
+    same(c.audit("signin.failed", subject="nobody-here"), [])  # it may be a password in the wrong field
 
 
 @case("an empty password is refused, and so is a name that changes the search")
