@@ -622,7 +622,7 @@ static void audit(struct applying *p, const struct change *ch)
 
 static void put_changes(struct applying *p, struct json_out *w)
 {
-    static const char *const whats[] = {
+    static const char *const words[] = {
         [WHAT_CREATE] = "create", [WHAT_CHANGE] = "change", [WHAT_REMOVE] = "remove"
     };
     json_begin(w, NULL, '{');
@@ -633,7 +633,7 @@ static void put_changes(struct applying *p, struct json_out *w)
         json_begin(w, NULL, '{');
         json_put_str(w, "kind", ch->of_tenant ? STR("tenant") : STR("user"));
         json_put_str(w, "name", ch->name);
-        json_put_str(w, "what", str_of(whats[ch->what]));
+        json_put_str(w, "what", str_of(words[ch->what]));
         json_begin(w, "fields", '[');
         put_differences(w, p->a, "", json_root(ch->was), json_root(ch->is));
         json_end(w, ']');
