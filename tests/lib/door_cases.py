@@ -239,6 +239,11 @@ def _(c):
 
 # ---- changes upstream ----
 
+def gone_row(c, user):
+    """Of the audit, once it is on the disk; they are refused a moment before."""
+    return cl.wait_for(f"the row about {user}", lambda: c.audit("user.gone", subject=user))[0]
+
+
 @case("other groups in the directory are other roles: at the next sign-in, and soon for those who are in")
 def _(c):
     b = c.browser().enter("ana", "ana-pw")
@@ -257,7 +262,7 @@ def _(c):
     c.ldap.remove(person("nora"))
     cl.wait_for("the look at the directory", lambda: not b.is_in())
     same((c.token_works(token), stream.read()[:1]), (False, b":"))
-    row = c.audit("user.gone", subject="nora")[0]
+    row = gone_row(c, "nora")
     same((row["who"], row["reason"]), ("system", "unknown_user"))
     refused(c.browser("127.0.0.17").password("nora", "nora-pw"), 403, WORDS)
     c.ldap.add_person("nora", "nora-pw")
@@ -288,7 +293,7 @@ def _(c):
         finally:
             server.shutdown()
             os.unlink(path)
-    same(c.audit("user.gone", subject="pia")[0]["reason"], "unknown_user")
+    same(gone_row(c, "pia")["reason"], "unknown_user")
     c.browser().enter("pio", PAM_PASSWORD)
 
 
@@ -383,7 +388,7 @@ def _(c):
     cl.wait_for("the look at the provider", lambda: list(b.whoami()["roles"]) == ["robotics"])
     c.provider.put_people(**{name: told for name, told in people.items() if name != "ed"})
     cl.wait_for("the look at the provider", lambda: not b.is_in())
-    same((c.token_works(token), c.audit("user.gone", subject="ed")[0]["reason"]), (False, "gone"))
+    same((c.token_works(token), gone_row(c, "ed")["reason"]), (False, "gone"))
     c.provider.put_people(**people)
 
 
