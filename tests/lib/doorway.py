@@ -141,7 +141,8 @@ class Doorway(cl.Cluster):
 
     def restart(self):
         self.daemon.send_signal(signal.SIGTERM)
-        self.daemon.wait(timeout=60)
+        ended = self.daemon.wait(timeout=60)
+        assert ended == 0, f"nightshiftd ended with {ended}"
         self.start()
         self.wait_ready()
 
