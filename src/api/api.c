@@ -163,6 +163,10 @@ static int identify(struct call *c, struct err *e)
     for (size_t i = 0; i < c->who.tenants; i++) /* the key may be gone before the answer */
         tenant[i] = arena_printf(http_arena(c->rq), "%s", c->who.tenant[i]);
     c->who.tenant = tenant;
+    if (c->who.via == VIA_TOKEN || c->who.via == VIA_SESSION)
+        auth_used_key(c->api->config.auth, c->who.via == VIA_TOKEN ? KEY_TOKEN : KEY_SESSION,
+                      c->who.hash, clock_now_ms(&c->api->config.clock));
+    session_renew(c);
     return 0;
 }
 

@@ -32,12 +32,13 @@ struct api_config {
     void *mode_ctx;
     const char *const *doctor_argv; /* prints doctor.h's JSON; ends with NULL; borrowed */
     const char *const *signin_argv; /* nightshift-signin; ends with NULL; borrowed */
-    const struct ways *ways;        /* how people sign in; borrowed */
-    const char *state;              /* folder for the first administrator's code; NULL: none */
-    const char *notice;             /* that people accept when they first sign in; NULL: none */
-    int64_t session_ms;             /* how long a browser stays signed in */
-    bool secure_cookies;      /* people reach us by TLS, also when a request does not say so */
-    const char *external_url; /* how people reach us, without a slash at its end; NULL: not said */
+    const char *signin_socket; /* who listens there runs it as root; may not be there; borrowed */
+    const struct ways *ways;   /* how people sign in; borrowed */
+    const char *state;         /* folder for the first administrator's code; NULL: none */
+    const char *notice;        /* that people accept when they first sign in; NULL: none */
+    int64_t session_ms;        /* how long a browser stays signed in */
+    bool secure_cookies;       /* people reach us by TLS, also when a request does not say so */
+    const char *external_url;  /* how people reach us, without a slash at its end; NULL: not said */
     uint32_t rate_per_s, rate_burst;   /* requests of one user, with whatever token; 0: no limit */
     const struct api_profile *profile; /* borrowed as long as the API lives */
     size_t profiles;

@@ -131,8 +131,10 @@ static void do_user(struct applying *p, const struct change *ch)
     person_set(&x->full_name, ch->user->full_name);
     person_set(&x->mail, ch->user->mail);
     keep_person(a, x);
-    if (x->disabled)
+    if (x->disabled) {
         drop_keys_of(a, KEY_SESSION, ch->name);
+        streams_end_of(a, ch->name);
+    }
     set_owner(p, ch->user_was, ch->user, false);
     set_owner(p, ch->user, ch->user_was, true);
 }

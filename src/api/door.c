@@ -5,6 +5,7 @@
 #include <arpa/inet.h>
 #include <sodium.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "api/audit.h"
 #include "base/parse.h"
@@ -13,6 +14,7 @@
 #define THROTTLE_ENTRIES 8192
 #define KNOWN_MS (INT64_C(90) * 86400 * 1000)
 #define KNOWN_COOKIE "nightshift_known"
+#define PERSON_JSON_MAX (1u << 20)
 #define AGENT_MAX 100 /* bytes of a browser's name that are kept */
 
 /* ---- a request that waits for nightshift-signin ---- */
@@ -21,6 +23,8 @@ struct waiting {
     struct call call;
     door_fn *fn;
     void *ctx;
+    struct loop_watch *later; /* what is told is known, and it is too early */
+    struct err why;
     struct waiting *prev, *next;
 };
 
@@ -30,7 +34,23 @@ static void waiting_free(struct waiting *w)
     *(w->prev ? &w->prev->next : &d->waiting) = w->next;
     if (w->next)
         w->next->prev = w->prev;
+    loop_unwatch(w->later);
     free(w);
+}
+
+static void refuse(const struct call *c, const struct err *e)
+{
+    if (c->status)
+        http_reply_status(c->rq, c->status, e, c->field);
+    else
+        http_reply_error(c->rq, e, c->field);
+}
+
+static void on_later(void *ctx)
+{
+    struct waiting *w = ctx;
+    refuse(&w->call, &w->why);
+    waiting_free(w);
 }
 
 static void on_answer(void *ctx, const struct json *answer, const struct err *why)
@@ -38,16 +58,28 @@ static void on_answer(void *ctx, const struct json *answer, const struct err *wh
     struct waiting *w = ctx;
     struct call c = w->call;
     struct err e = { 0 };
-    if (w->fn(&c, w->ctx, answer, why, &e) < 0) {
-        if (c.status)
-            http_reply_status(c.rq, c.status, &e, c.field);
-        else
-            http_reply_error(c.rq, &e, c.field);
+    bool refused = w->fn(&c, w->ctx, answer, why, &e) < 0;
+    uint64_t now_ms = (uint64_t)clock_mono_ns() / 1000000;
+    if (refused && c.tell_ms > now_ms) {
+        w->call = c;
+        w->why = e;
+        w->later = loop_timer(c.api->config.loop, on_later, w);
+        loop_timer_set(w->later, c.tell_ms - now_ms, 0);
+        return;
     }
+    if (refused)
+        refuse(&c, &e);
     waiting_free(w);
 }
 
-int door_ask(struct call *c, struct buf *question, door_fn *fn, void *ctx, struct err *e)
+struct ask *door_whom(const struct door *d, enum way way)
+{
+    const char *socket = d->api->config.signin_socket;
+    return way == WAY_PAM && d->pam && access(socket, F_OK) == 0 ? d->pam : d->ask;
+}
+
+int door_ask(struct call *c, enum way way, struct buf *question, door_fn *fn, void *ctx,
+             struct err *e)
 {
     struct door *d = c->api->door;
     struct waiting *w = xcalloc(1, sizeof *w);
@@ -56,7 +88,7 @@ int door_ask(struct call *c, struct buf *question, door_fn *fn, void *ctx, struc
         w->next->prev = w;
     d->waiting = w;
     bool asked = buf_check(question, e) == 0 &&
-                 ask_start(d->ask, buf_str(question), on_answer, w, e) != NULL;
+                 ask_start(door_whom(d, way), buf_str(question), on_answer, w, e) != NULL;
     if (question->p)
         sodium_memzero(question->p, question->n);
     if (!asked)
@@ -130,6 +162,14 @@ int door_may_try(struct call *c, const struct attempt *a, struct err *e)
                        "what others do");
 }
 
+int door_begin_try(struct call *c, const struct attempt *a, struct err *e)
+{
+    if (door_may_try(c, a, e) < 0)
+        return -1;
+    throttle_failed(c->api->door->throttle, a, clock_now_ms(&c->api->config.clock));
+    return 0;
+}
+
 /* ---- who ---- */
 
 static struct str text_of(const struct json *o, const char *key)
@@ -186,13 +226,17 @@ static void take_groups(struct person *x, const struct json *answer)
 
 void door_update(struct api *a, struct person *x, const struct json *answer)
 {
+    AUTO(buf_free) struct buf before = BUF(PERSON_JSON_MAX), after = BUF(PERSON_JSON_MAX);
+    person_write(x, &before);
     if (text_of(answer, "name").n)
         person_set(&x->full_name, text_of(answer, "name"));
     if (text_of(answer, "mail").n)
         person_set(&x->mail, text_of(answer, "mail"));
     take_groups(x, answer);
     x->gone = false;
-    keep_person(a, x);
+    person_write(x, &after);
+    if (!x->kept || !str_eq(buf_str(&before), buf_str(&after)))
+        keep_person(a, x);
 }
 
 int door_welcome(struct call *c, enum way way, const struct json *answer, struct person **out,
@@ -220,10 +264,9 @@ int door_welcome(struct call *c, enum way way, const struct json *answer, struct
     x->kind = way_kind(way);
     if (subject.n)
         person_set(&x->subject, subject);
-    if (way == WAY_LOCAL)
-        keep_person(c->api, x);
-    else
+    if (way != WAY_LOCAL)
         door_update(c->api, x, answer);
+    keep_person(c->api, x);
     *out = x;
     return 0;
 }
@@ -334,10 +377,14 @@ int door_open(struct api *a, struct err *e)
     d->ways = a->config.ways;
     d->throttle = throttle_new(THROTTLE_ENTRIES);
     d->ask = ask_new(a->config.loop, a->config.log, a->config.signin_argv);
+    if (a->config.signin_socket)
+        d->pam = ask_new_socket(a->config.loop, a->config.log, a->config.signin_socket);
+    auth_set_provider_ms(a->config.auth, ways_provider_ms(d->ways));
     const struct group_role *g = ways_groups(d->ways, &n);
     people_set_site_groups(auth_people(a->config.auth), g, n);
     if (!d->ask || load_key(d, e) < 0)
         return -1;
+    recheck_open(d);
     setup_open(d);
     return 0;
 }
@@ -348,7 +395,9 @@ void door_close(struct api *a)
     struct err e;
     if (!d)
         return;
+    recheck_close(d);
     ask_free(d->ask);
+    ask_free(d->pam);
     err_set(&e, ERR_UNAVAILABLE, "the server is being stopped");
     err_hint(&e, "sign in again in a moment");
     for (struct waiting *w = d->waiting, *next; w; w = next) {

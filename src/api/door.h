@@ -12,10 +12,13 @@
 struct sso;     /* sso.c */
 struct login;   /* login.c */
 struct waiting; /* door.c */
+struct recheck; /* recheck.c */
 
 struct door {
     struct api *api;
     struct ask *ask;
+    struct ask *pam; /* its socket, where systemd starts the program as root */
+    struct recheck *recheck;
     const struct ways *ways;
     struct throttle *throttle;
     struct waiting *waiting; /* requests whose question is with nightshift-signin */
@@ -34,7 +37,9 @@ void door_close(struct api *a); /* those who wait are told so */
  * is NULL when nightshift-signin said yes; else its field is the reason. */
 typedef int door_fn(struct call *c, void *ctx, const struct json *answer, const struct err *why,
                     struct err *e);
-int door_ask(struct call *c, struct buf *question, door_fn *fn, void *ctx, struct err *e) MUST_USE;
+int door_ask(struct call *c, enum way way, struct buf *question, door_fn *fn, void *ctx,
+             struct err *e) MUST_USE;
+struct ask *door_whom(const struct door *d, enum way way); /* who is asked */
 
 /* Who this is, by the way they came and what nightshift-signin said: made or brought up to date. */
 int door_welcome(struct call *c, enum way way, const struct json *answer, struct person **out,
@@ -43,6 +48,8 @@ int door_welcome(struct call *c, enum way way, const struct json *answer, struct
 /* How soon may this caller try, as this user?  Too soon is refused with 429. */
 struct attempt door_attempt(struct call *c, struct str user);
 int door_may_try(struct call *c, const struct attempt *a, struct err *e) MUST_USE;
+/* The same, and it counts as failed until throttle_undo: for what takes time. */
+int door_begin_try(struct call *c, const struct attempt *a, struct err *e) MUST_USE;
 
 /* A session for somebody, like that key (its name, scopes and tenants); `then` runs when it is durable, with the
  * cookies set. */
@@ -53,7 +60,7 @@ struct door_then {
 int door_let_in(struct call *c, const struct person *x, const struct auth_key *like,
                 struct door_then then, struct err *e) MUST_USE;
 void door_set_cookie(struct call *c, const char *name, const char *text, int64_t for_ms);
-/* What the provider or the directory says of somebody, written down. */
+/* What the provider or the directory says of somebody, written down if it is new. */
 void door_update(struct api *a, struct person *x, const struct json *answer);
 
 bool door_next_is_ours(struct str next); /* a path of this server, to go on to */
@@ -63,6 +70,19 @@ void door_add_encoded(struct buf *b, struct str s);     /* as a part of a URL */
 
 void setup_open(struct door *d); /* setup.c */
 void setup_done(struct door *d);
+
+/* Those who signed in elsewhere are looked up now and then: who is gone there is gone here (recheck.c). */
+void recheck_open(struct door *d);
+void recheck_close(struct door *d);
+/* What the provider gave to ask again with; in memory only. */
+void recheck_keep(struct door *d, const struct person *x, const struct json *answer);
+
+/* session.c */
+void session_renew(struct call *c); /* a key that is an hour old: the answer brings another */
+/* Of that user: the keys of this session, or all but them. */
+void sessions_drop(struct api *a, const struct auth_key *of, bool others);
+void sessions_drop_over(struct api *a); /* that have ended */
+
 void sso_free(struct door *d);
 void login_free(struct door *d);
 

@@ -10,6 +10,7 @@
 struct feed {
     struct api *api;
     struct http_request *rq;
+    char user[sizeof((struct identity *)0)->user];
     struct store_scope scope;
     struct str *tenant; /* the scope's, owned */
     uint64_t sent;
@@ -89,6 +90,18 @@ void feeds_free(struct api *a)
     }
 }
 
+void feeds_end_of(struct api *a, struct str user)
+{
+    for (struct feed *f = a->feeds, *next; f; f = next) {
+        struct http_request *rq = f->rq;
+        next = f->next;
+        if (!str_is(user, f->user))
+            continue;
+        feed_free(f);
+        http_stream_end(rq);
+    }
+}
+
 static struct str own(struct str s)
 {
     char *p = xcalloc(s.n + 1, 1);
@@ -109,6 +122,7 @@ int api_events(struct call *c, struct err *e)
         return err_set(e, ERR_UNAVAILABLE, "%zu clients follow the events already", open);
     struct feed *f = xcalloc(1, sizeof *f);
     *f = (struct feed){ .api = c->api, .rq = c->rq, .sent = after, .next = c->api->feeds };
+    memcpy(f->user, c->who.user, sizeof f->user);
     f->scope.everything = c->scope.everything;
     f->scope.n = c->scope.n;
     f->tenant = xcalloc(c->scope.n + 1, sizeof *f->tenant);

@@ -26,6 +26,7 @@ static bool is_framed(enum log_format f)
 struct follower {
     struct api *api;
     struct http_request *rq;
+    char user[sizeof((struct identity *)0)->user];
     uint64_t job;
     uint32_t run, replica; /* run 0: the latest, and those after it */
     uint32_t opened;       /* the run whose log is open */
@@ -272,6 +273,15 @@ void followers_free(struct api *a)
         finish(a->followers);
 }
 
+void followers_end_of(struct api *a, struct str user)
+{
+    for (struct follower *f = a->followers, *next; f; f = next) {
+        next = f->next;
+        if (str_is(user, f->user))
+            finish(f);
+    }
+}
+
 static enum log_format read_format(const struct call *c)
 {
     static const char *const words[] = { "text", "records", "frames", "framed-records" };
@@ -359,6 +369,7 @@ int api_job_log(struct call *c, struct err *e)
         return err_set(e, ERR_UNAVAILABLE, "%zu clients read logs already", open);
     struct follower *f = xcalloc(1, sizeof *f);
     *f = want;
+    memcpy(f->user, c->who.user, sizeof f->user);
     f->job = id;
     f->run = (uint32_t)w.run;
     f->replica = (uint32_t)w.replica;

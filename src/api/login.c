@@ -173,7 +173,7 @@ static int begin_at_provider(struct call *c, struct login *l, struct err *e)
     c->field = NULL;
     ways_ask(c->api->door->ways, WAY_OIDC, "oidc_device_start", &w);
     json_end(&w, '}');
-    return door_ask(c, &q, on_provider, l, e);
+    return door_ask(c, WAY_OIDC, &q, on_provider, l, e);
 }
 
 static int check_room(struct call *c, struct err *e)
@@ -382,6 +382,7 @@ static int on_polled(struct call *c, void *ctx, const struct json *answer, const
     }
     if (door_welcome(c, WAY_OIDC, answer, &x, e) < 0)
         return -1;
+    recheck_keep(c->api->door, x, answer);
     snprintf(l->user, sizeof l->user, "%s", x->name);
     return give_token(c, l, e);
 }
@@ -395,7 +396,7 @@ static int poll_provider(struct call *c, const struct login *l, struct err *e)
     ways_ask(c->api->door->ways, WAY_OIDC, "oidc_device_poll", &w);
     json_put_str(&w, "device_code", str_of(l->provider_code));
     json_end(&w, '}');
-    return door_ask(c, &q, on_polled, hash, e);
+    return door_ask(c, WAY_OIDC, &q, on_polled, hash, e);
 }
 
 int api_login_poll(struct call *c, struct err *e)

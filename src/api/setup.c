@@ -17,6 +17,7 @@
 
 struct renewing {
     char user[PERSON_NAME_MAX + 1], password[PASSWORD_MOST + 1];
+    struct attempt attempt;
     bool first; /* the one-time code was right: the user becomes an administrator */
 };
 
@@ -46,19 +47,15 @@ static void on_done(void *ctx)
 }
 
 /* Other browsers have to sign in anew. */
-static void drop_other_sessions(struct call *c, const char *user)
+static void drop_other_sessions(struct call *c, char *user)
 {
-    const struct auth_key *k;
-    for (size_t i = 0; (k = auth_key_at(c->api->config.auth, KEY_SESSION, i));) {
-        uint8_t hash[KEY_HASH_BYTES];
-        memcpy(hash, k->hash, sizeof hash);
-        bool other =
-            strcmp(k->user, user) == 0 && sodium_memcmp(hash, c->who.hash, sizeof hash) != 0;
-        if (other)
-            drop_key(c->api, KEY_SESSION, hash);
-        else
-            i++;
+    const struct auth_key *k = auth_key_of(c->api->config.auth, KEY_SESSION, c->who.hash);
+    struct auth_key mine = { .user = user };
+    if (k && strcmp(k->user, user) == 0) {
+        memcpy(mine.hash, k->hash, sizeof mine.hash);
+        mine.chain = k->chain;
     }
+    sessions_drop(c->api, &mine, true);
 }
 
 static int on_hashed(struct call *c, void *ctx, const struct json *answer, const struct err *why,
@@ -104,21 +101,21 @@ static int ask_hash(struct call *c, struct renewing *r, struct err *e)
     json_put_str(&w, "do", STR("hash"));
     json_put_str(&w, "password", str_of(r->password));
     json_end(&w, '}');
-    return door_ask(c, &q, on_hashed, r, e);
+    return door_ask(c, WAY_LOCAL, &q, on_hashed, r, e);
 }
 
 static int on_old_checked(struct call *c, void *ctx, const struct json *answer,
                           const struct err *why, struct err *e)
 {
     struct renewing *r = ctx;
-    struct attempt a = door_attempt(c, str_of(r->user));
     (void)answer;
+    if (!why || why->code != ERR_DENIED)
+        throttle_undo(c->api->door->throttle, &r->attempt);
     if (!why)
         return ask_hash(c, r, e);
     sodium_memzero(r->password, sizeof r->password);
     *e = *why;
     if (why->code == ERR_DENIED) {
-        throttle_failed(c->api->door->throttle, &a, clock_now_ms(&c->api->config.clock));
         c->field = "old";
         err_set(e, ERR_DENIED, "field 'old': that is not the password");
         err_hint(e, "an administrator can set a new one: nightshift users password NAME");
@@ -130,7 +127,6 @@ static int on_old_checked(struct call *c, void *ctx, const struct json *answer,
 static int check_old(struct call *c, const struct json *o, const struct person *x,
                      struct renewing *r, struct err *e)
 {
-    struct attempt a = door_attempt(c, str_of(r->user));
     struct str old;
     AUTO(buf_free) struct buf q = BUF(16 << 10);
     struct json_out w = { .b = &q };
@@ -138,14 +134,18 @@ static int check_old(struct call *c, const struct json *o, const struct person *
     if (json_need_str(o, "old", PASSWORD_MOST, &old, e) < 0)
         return -1;
     c->field = NULL;
-    if (door_may_try(c, &a, e) < 0)
+    r->attempt = door_attempt(c, str_of(r->user));
+    if (door_begin_try(c, &r->attempt, e) < 0)
         return -1;
     json_begin(&w, NULL, '{');
     json_put_str(&w, "do", STR("password"));
     json_put_str(&w, "hash", str_of(x->hash));
     json_put_str(&w, "password", old);
     json_end(&w, '}');
-    return door_ask(c, &q, on_old_checked, r, e);
+    if (door_ask(c, WAY_LOCAL, &q, on_old_checked, r, e) == 0)
+        return 0;
+    throttle_undo(c->api->door->throttle, &r->attempt);
+    return -1;
 }
 
 int api_user_password(struct call *c, struct err *e)

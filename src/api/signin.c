@@ -1,4 +1,4 @@
-/* Signing a browser in and out: by password, or with a token. */
+/* Signing a browser in: by password, or with a token. */
 #include <sodium.h>
 #include <stdio.h>
 
@@ -6,8 +6,9 @@
 #include "api/directory.h"
 #include "api/door.h"
 
-#define PASSWORD_LEAST 10 /* letters */
 #define PASSWORD_MOST 1024
+/* Each way takes its own time.  A refusal comes no sooner than any of them: it does not say who is known, and how. */
+#define WRONG_MS 500
 
 /* ---- what there is ---- */
 
@@ -41,6 +42,7 @@ int api_signin(struct call *c, struct err *e)
 struct trying {
     char user[PERSON_NAME_MAX + 1], password[PASSWORD_MOST + 1];
     struct attempt attempt;
+    uint64_t began_ms; /* monotonic */
     enum way way;
     bool real; /* it could succeed; else the time it takes must not tell */
 };
@@ -53,12 +55,11 @@ static void on_signed_in(void *ctx)
 /* A name that nobody has may be a password, typed into the wrong field: it is not written down. */
 static int wrong(struct call *c, struct trying *t, struct err *e)
 {
+    c->tell_ms = t->began_ms + WRONG_MS;
     bool known = people_find(auth_people(c->api->config.auth), str_of(t->user)) != NULL;
     const char *user = known ? t->user : "?";
-    throttle_failed(c->api->door->throttle, &t->attempt, clock_now_ms(&c->api->config.clock));
     log_event(c->api->config.log, LOG_WARN_, "signin.failed", "user=%s from=%s way=%s", user,
               http_peer(c->rq)->address, way_name(t->way));
-    sodium_memzero(t->password, sizeof t->password);
     api_audit(c, &(struct audit_change){ .what = AUDIT_SIGNIN_FAILED, .subject = str_of(user) });
     control_commit(c->api->config.control, (struct control_done){ 0 });
     err_set(e, ERR_DENIED, "the name or the password is wrong");
@@ -85,19 +86,18 @@ static int on_checked(struct call *c, void *ctx, const struct json *answer, cons
     struct trying *t = ctx;
     struct person *x;
     struct str rehash = STR("");
-    if (why && why->code != ERR_DENIED) { /* it is not known whether the password is right */
+    bool wrong_pair = why && (strcmp(why->field, "wrong_password") == 0 ||
+                              strcmp(why->field, "unknown_user") == 0);
+    if (wrong_pair && next_way(c, t))
+        return ask_way(c, t, e);
+    sodium_memzero(t->password, sizeof t->password);
+    if (!wrong_pair && (why || t->real))
+        throttle_undo(c->api->door->throttle, &t->attempt);
+    if (why && !wrong_pair) { /* nobody could say; or right, and the account is locked or expired */
         *e = *why;
         e->field[0] = '\0';
         return -1;
     }
-    if (why && strcmp(why->field, "wrong_password") != 0 &&
-        strcmp(why->field, "unknown_user") != 0) {
-        *e = *why; /* expired, locked: the password was right */
-        e->field[0] = '\0';
-        return -1;
-    }
-    if (why && next_way(c, t))
-        return ask_way(c, t, e);
     if (why || !t->real)
         return wrong(c, t, e);
     AUTO(json_free_p) struct json_doc *mine = NULL;
@@ -111,7 +111,6 @@ static int on_checked(struct call *c, void *ctx, const struct json *answer, cons
         if (!mine)
             return -1;
     }
-    sodium_memzero(t->password, sizeof t->password);
     if (door_welcome(c, t->way, mine ? json_root(mine) : answer, &x, e) < 0)
         return -1;
     struct err none;
@@ -147,7 +146,7 @@ static int ask_way(struct call *c, struct trying *t, struct err *e)
         json_put_str(&w, "from", str_of(http_peer(c->rq)->address));
     json_put_str(&w, "password", str_of(t->password));
     json_end(&w, '}');
-    return door_ask(c, &q, on_checked, t, e);
+    return door_ask(c, t->way, &q, on_checked, t, e);
 }
 
 /* How this person signs in, or would if they were known. */
@@ -184,12 +183,17 @@ static int by_password(struct call *c, const struct json *o, struct err *e)
     memcpy(t->user, user.p, user.n);
     memcpy(t->password, password.p, password.n);
     t->attempt = door_attempt(c, user);
-    if (door_may_try(c, &t->attempt, e) < 0)
+    t->began_ms = (uint64_t)clock_mono_ns() / 1000000;
+    if (door_begin_try(c, &t->attempt, e) < 0)
         return -1;
     struct err none;
     if (person_check_name(user, &none) == 0)
         choose_way(c, t);
-    return ask_way(c, t, e);
+    if (ask_way(c, t, e) == 0)
+        return 0;
+    throttle_undo(c->api->door->throttle, &t->attempt);
+    sodium_memzero(t->password, sizeof t->password);
+    return -1;
 }
 
 /* ---- with a token ---- */
@@ -232,79 +236,4 @@ int api_session_open(struct call *c, struct err *e)
         return err_hint(e, "sign in with one of them");
     }
     return json_need_str(o, "token", 256, &token, e) < 0 ? -1 : by_token(c, token, e);
-}
-
-/* ---- out ---- */
-
-static void on_closed(void *ctx)
-{
-    struct call *c = ctx;
-    door_set_cookie(c, "nightshift", "", 0);
-    http_reply(c->rq, 204, NULL, STR(""));
-}
-
-static struct call *kept_call(struct call *c)
-{
-    struct call *kept = arena_new(http_arena(c->rq), struct call);
-    *kept = *c;
-    return kept;
-}
-
-static void signed_out(struct call *c, const char *user)
-{
-    snprintf(c->who.user, sizeof c->who.user, "%s", user);
-    c->who.via = VIA_SESSION;
-    api_audit(c, &(struct audit_change){ .what = AUDIT_SIGNOUT, .subject = str_of(c->who.user) });
-}
-
-int api_session_close(struct call *c, struct err *e)
-{
-    const char *cookie = http_cookie(c->rq, "nightshift");
-    uint8_t hash[KEY_HASH_BYTES];
-    (void)e;
-    if (cookie) {
-        auth_hash_key(str_of(cookie), hash);
-        const struct auth_key *k = auth_key_of(c->api->config.auth, KEY_SESSION, hash);
-        if (k)
-            signed_out(c, k->user);
-        drop_key(c->api, KEY_SESSION, hash);
-    }
-    control_commit(c->api->config.control, (struct control_done){ on_closed, kept_call(c) });
-    return 0;
-}
-
-int api_session_list(struct call *c, struct err *e)
-{
-    AUTO(buf_free) struct buf b = BUF(API_REPLY_MAX);
-    struct json_out w = { .b = &b };
-    const struct auth_key *k;
-    (void)e;
-    json_begin(&w, NULL, '{');
-    json_begin(&w, "sessions", '[');
-    for (size_t i = 0; (k = auth_key_at(c->api->config.auth, KEY_SESSION, i)); i++) {
-        if (!str_is(str_of(k->user), c->who.user))
-            continue;
-        json_begin(&w, NULL, '{');
-        json_put_str(&w, "by", str_of(k->name));
-        json_put_bool(&w, "this", sodium_memcmp(k->hash, c->who.hash, KEY_HASH_BYTES) == 0);
-        json_put_i64(&w, "created_ms", k->created_ms);
-        put_when(&w, "used_ms", k->used_ms ? k->used_ms : INT64_MAX);
-        put_when(&w, "expires_ms", k->expires_ms ? k->expires_ms : INT64_MAX);
-        json_end(&w, '}');
-    }
-    json_end(&w, ']');
-    json_end(&w, '}');
-    reply_json(c, 200, &b);
-    return 0;
-}
-
-int api_session_close_all(struct call *c, struct err *e)
-{
-    (void)e;
-    api_audit(c, &(struct audit_change){ .what = AUDIT_SIGNOUT,
-                                         .subject = str_of(c->who.user),
-                                         .reason = STR("everywhere") });
-    drop_keys_of(c->api, KEY_SESSION, str_of(c->who.user));
-    control_commit(c->api->config.control, (struct control_done){ on_closed, kept_call(c) });
-    return 0;
 }

@@ -131,6 +131,7 @@ static void set_out(struct call *c, struct str next)
     struct sso *s = c->api->door->sso;
     const struct ways *ways = c->api->door->ways;
     const char *scopes = ways_setting(ways, WAY_OIDC, "scopes");
+    const char *prompt = ways_setting(ways, WAY_OIDC, "prompt");
     struct trip *t = xcalloc(1, sizeof *t);
     AUTO(buf_free) struct buf url = BUF(8192);
     char state[44], challenge[44];
@@ -157,6 +158,8 @@ static void set_out(struct call *c, struct str next)
     add_param(&url, "nonce", t->nonce);
     add_param(&url, "code_challenge", challenge);
     add_param(&url, "code_challenge_method", "S256");
+    if (prompt)
+        add_param(&url, "prompt", prompt);
     door_set_cookie(c, TRIP_COOKIE, state, TRIP_MS);
     redirect(c, buf_str(&url).p);
 }
@@ -215,7 +218,7 @@ int api_sso(struct call *c, struct err *e)
     }
     ways_ask(c->api->door->ways, WAY_OIDC, "oidc_discover", &w);
     json_end(&w, '}');
-    return door_ask(c, &q, on_found, NULL, e);
+    return door_ask(c, WAY_OIDC, &q, on_found, NULL, e);
 }
 
 /* ---- and back ---- */
@@ -244,6 +247,7 @@ static int on_person(struct call *c, void *ctx, const struct json *answer, const
     if (door_welcome(c, WAY_OIDC, answer, &x, e) < 0 ||
         door_let_in(c, x, &like, (struct door_then){ on_in, r }, e) < 0)
         return back_to_page(c, e);
+    recheck_keep(c->api->door, x, answer);
     return 0;
 }
 
@@ -293,5 +297,5 @@ int api_sso_back(struct call *c, struct err *e)
     json_put_str(&w, "nonce", str_of(t->nonce));
     json_end(&w, '}');
     trip_free(t);
-    return door_ask(c, &q, on_person, r, e);
+    return door_ask(c, WAY_OIDC, &q, on_person, r, e);
 }

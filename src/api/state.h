@@ -54,6 +54,8 @@ struct call {
     struct str param[HTTP_PARAMS_MAX];
     const char *field; /* what an error is about, or NULL */
     int status;        /* of a refusal, when it is not the one of its code */
+    uint64_t
+        tell_ms; /* a refusal that waited is not told before (monotonic): its time tells nothing */
 };
 
 #define NUMBER_MAX UINT64_C(9007199254740991) /* every JSON reader has these exactly */
@@ -235,6 +237,10 @@ void followers_wake(struct api *a); /* a job may have ended */
 void followers_free(struct api *a);
 void feeds_wake(struct api *a);
 void feeds_free(struct api *a);
+void streams_end_of(struct api *a, struct str user); /* events, logs and terminals; all three */
+void feeds_end_of(struct api *a, struct str user);
+void followers_end_of(struct api *a, struct str user);
+void bridges_end_of(struct api *a, struct str user);
 void bridges_free(struct api *a);
 void tellings_free(struct api *a);
 void verifyings_free(struct api *a); /* those who wait are told so */

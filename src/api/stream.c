@@ -67,6 +67,22 @@ void bridges_free(struct api *a)
         bridge_end(a->bridges);
 }
 
+void bridges_end_of(struct api *a, struct str user)
+{
+    for (struct bridge *b = a->bridges, *next; b; b = next) {
+        next = b->next;
+        if (str_is(user, b->user))
+            bridge_end(b);
+    }
+}
+
+void streams_end_of(struct api *a, struct str user)
+{
+    feeds_end_of(a, user);
+    followers_end_of(a, user);
+    bridges_end_of(a, user);
+}
+
 static void on_close(void *ctx)
 {
     bridge_free(ctx);

@@ -207,8 +207,10 @@ int api_user_put(struct call *c, struct err *e)
     keep_person(c->api, x);
     done.after = person_text(c, x);
     api_audit(c, &done);
-    if (ch.disabled)
+    if (ch.disabled) {
         drop_keys_of(c->api, KEY_SESSION, l->name);
+        streams_end_of(c->api, l->name);
+    }
     control_commit(c->api->config.control, (struct control_done){ on_changed, l });
     return 0;
 }
@@ -233,6 +235,7 @@ void remove_user(struct api *a, struct str name)
     }
     drop_keys_of(a, KEY_SESSION, name);
     drop_keys_of(a, KEY_TOKEN, name);
+    streams_end_of(a, name);
     forget_person(a, name);
     people_drop(p, name);
 }

@@ -75,6 +75,11 @@ void auth_set_only_user(struct auth *a, uint32_t uid)
     a->only_uid = uid;
 }
 
+void auth_set_provider_ms(struct auth *a, int64_t ms)
+{
+    a->provider_ms = ms;
+}
+
 bool auth_is_root(const struct auth *a, struct str user)
 {
     return str_is(user, a->root_name) || str_is(user, a->own_name);
@@ -108,6 +113,17 @@ int auth_local(const struct auth *a, uint32_t uid, struct identity *out, struct 
     return 0;
 }
 
+/* A provider cannot be asked about people who are away, so they have to come by. */
+static int check_came_by(const struct auth *a, const struct person *x, int64_t now_ms,
+                         struct err *e)
+{
+    if (!x || x->kind != PERSON_OIDC || !a->provider_ms || now_ms - x->seen_ms < a->provider_ms)
+        return 0;
+    err_set(e, ERR_DENIED, "'%s' has not signed in for %lld days", x->name,
+            (long long)(a->provider_ms / (INT64_C(86400) * 1000)));
+    return err_hint(e, "sign in in a browser: the token is good again then");
+}
+
 static int by_key(const struct auth *a, enum key_kind kind, struct str text, int64_t now_ms,
                   struct identity *out, struct err *e)
 {
@@ -129,7 +145,8 @@ static int by_key(const struct auth *a, enum key_kind kind, struct str text, int
         err_set(e, ERR_DENIED, "the token '%s' has expired", k->name);
         return err_hint(e, "make a new one: nightshift tokens create");
     }
-    if (check_enabled(a, str_of(k->user), e) < 0)
+    if (check_enabled(a, str_of(k->user), e) < 0 ||
+        (kind == KEY_TOKEN && check_came_by(a, x, now_ms, e) < 0))
         return -1;
     snprintf(id.user, sizeof id.user, "%s", k->user);
     snprintf(id.key, sizeof id.key, "%s", kind == KEY_TOKEN ? k->name : "");

@@ -49,6 +49,7 @@ struct auth *auth_free(struct auth *a); /* NULL ok; returns NULL */
 void auth_free_p(struct auth **a);
 struct people *auth_people(struct auth *a);
 void auth_set_only_user(struct auth *a, uint32_t uid);    /* without root: nobody else is served */
+void auth_set_provider_ms(struct auth *a, int64_t ms);    /* see ways_provider_ms; 0: for ever */
 bool auth_is_root(const struct auth *a, struct str user); /* root, or whom the server runs as */
 
 /* ---- who ---- */
@@ -76,6 +77,10 @@ struct auth_key {
     size_t tenants;
     int64_t created_ms, expires_ms; /* 0: never */
     int64_t used_ms;                /* lately; written down now and then */
+    /* A session's key is renewed now and then: */
+    uint64_t chain;     /* keys of one session have the same one; 0: it has had no other */
+    int64_t renewed_ms; /* when this one came; 0: with the session */
+    bool replaced;      /* the next one is there; it is good for a moment only */
 };
 void auth_make_key(const char *prefix, char out[static KEY_TEXT_BYTES]); /* a prefix of 4 */
 void auth_hash_key(struct str text, uint8_t out[static KEY_HASH_BYTES]);
@@ -89,11 +94,17 @@ const struct auth_key *auth_find_key(const struct auth *a, enum key_kind kind, s
                                      struct str name);
 const struct auth_key *auth_key_at(const struct auth *a, enum key_kind kind,
                                    size_t i); /* NULL past the last */
+/* Those that were replaced do not count. */
 size_t auth_count_keys(const struct auth *a, enum key_kind kind, struct str user);
 const struct auth_key *auth_oldest_key(const struct auth *a, enum key_kind kind, struct str user);
 const struct auth_key *auth_key_of(const struct auth *a, enum key_kind kind,
                                    const uint8_t hash[static KEY_HASH_BYTES]);
 bool auth_drop_key(struct auth *a, enum key_kind kind, const uint8_t hash[static KEY_HASH_BYTES]);
+/* A new key for a session, with its end; the old one is good until old_until_ms.  NULL: there is none to renew. */
+const struct auth_key *auth_renew_session(struct auth *a, const uint8_t old[static KEY_HASH_BYTES],
+                                          const uint8_t fresh[static KEY_HASH_BYTES],
+                                          int64_t now_ms, int64_t old_until_ms);
+bool auth_is_same_session(const struct auth_key *a, const struct auth_key *b);
 void auth_used_key(struct auth *a, enum key_kind kind, const uint8_t hash[static KEY_HASH_BYTES],
                    int64_t now_ms);
 

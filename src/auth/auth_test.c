@@ -150,6 +150,57 @@ static void keys_are_counted_by_user_and_the_oldest_is_known(void)
     auth_free(a);
 }
 
+static void a_session_goes_on_under_a_new_key(void)
+{
+    AUTO(auth_free_p) struct auth *a = auth_new();
+    AUTO(buf_free) struct buf body = BUF(4096);
+    char name[] = "browser", user[] = "ana", hex[65];
+    struct auth_key k = { .name = name, .user = user, .created_ms = 10, .expires_ms = 1000 };
+    uint8_t fresh[KEY_HASH_BYTES], third[KEY_HASH_BYTES];
+    struct identity id;
+    struct err e;
+    auth_hash_key(STR("old"), k.hash);
+    auth_hash_key(STR("fresh"), fresh);
+    auth_hash_key(STR("third"), third);
+    CHECK(auth_put_key(a, KEY_SESSION, &k, &e) == 0);
+    const struct auth_key *next = auth_renew_session(a, k.hash, fresh, 100, 160);
+    CHECK(next && next->expires_ms == 1000 && next->created_ms == 10 && next->renewed_ms == 100);
+    CHECK(auth_session(a, STR("old"), 159, &id, &e) == 0);
+    CHECK(auth_session(a, STR("old"), 160, &id, &e) < 0);
+    CHECK(auth_session(a, STR("fresh"), 999, &id, &e) == 0);
+    CHECK(auth_session(a, STR("fresh"), 1000, &id, &e) < 0);
+    CHECK(!auth_renew_session(a, k.hash, third, 110, 170)); /* it has been */
+    CHECK_INT(auth_count_keys(a, KEY_SESSION, STR("ana")), 1);
+    const struct auth_key *old = auth_key_of(a, KEY_SESSION, k.hash);
+    CHECK(auth_is_same_session(old, next) && old->replaced && !next->replaced);
+    auth_key_write(old, &body); /* both sides of a restart */
+    auth_key_name(k.hash, hex);
+    auth_drop_key(a, KEY_SESSION, k.hash);
+    CHECK(auth_read_key(a, KEY_SESSION, str_of(hex), buf_str(&body), &e) == 0);
+    old = auth_key_of(a, KEY_SESSION, k.hash);
+    CHECK(old->replaced && auth_is_same_session(old, auth_key_of(a, KEY_SESSION, fresh)));
+}
+
+static void tokens_of_people_of_a_provider_want_them_to_come_by(void)
+{
+    AUTO(auth_free_p) struct auth *a = auth_new();
+    char name[] = "t", user[] = "ana";
+    struct auth_key k = { .name = name, .user = user, .created_ms = 10 };
+    struct person *ana = people_make(auth_people(a), STR("ana"));
+    struct identity id;
+    struct err e;
+    auth_hash_key(STR("nst_x"), k.hash);
+    CHECK(auth_put_key(a, KEY_TOKEN, &k, &e) == 0);
+    ana->kind = PERSON_OIDC;
+    ana->seen_ms = 1000;
+    CHECK(auth_token(a, STR("nst_x"), 1000000, &id, &e) == 0);
+    auth_set_provider_ms(a, 500);
+    CHECK(auth_token(a, STR("nst_x"), 1499, &id, &e) == 0);
+    CHECK(auth_token(a, STR("nst_x"), 1500, &id, &e) < 0 && e.code == ERR_DENIED);
+    ana->kind = PERSON_LDAP;
+    CHECK(auth_token(a, STR("nst_x"), 1500, &id, &e) == 0);
+}
+
 static const struct test tests[] = {
     { "a token is known by its hash until it expires",
       a_token_is_known_by_its_hash_until_it_expires },
@@ -160,5 +211,8 @@ static const struct test tests[] = {
       a_session_ends_when_its_user_signs_out_everywhere_or_is_disabled },
     { "keys are counted by user, and the oldest is known",
       keys_are_counted_by_user_and_the_oldest_is_known },
+    { "a session goes on under a new key", a_session_goes_on_under_a_new_key },
+    { "tokens of people of a provider want them to come by",
+      tokens_of_people_of_a_provider_want_them_to_come_by },
 };
 TEST_MAIN(tests)

@@ -75,7 +75,7 @@ size_t auth_count_keys(const struct auth *a, enum key_kind kind, struct str user
     const struct keys *ks = &a->keys[kind];
     size_t n = 0;
     for (size_t i = 0; i < ks->n; i++)
-        n += str_is(user, ks->at[i].user);
+        n += !ks->at[i].replaced && str_is(user, ks->at[i].user);
     return n;
 }
 
@@ -84,7 +84,8 @@ const struct auth_key *auth_oldest_key(const struct auth *a, enum key_kind kind,
     const struct keys *ks = &a->keys[kind];
     const struct auth_key *oldest = NULL;
     for (size_t i = 0; i < ks->n; i++)
-        if (str_is(user, ks->at[i].user) && (!oldest || ks->at[i].created_ms < oldest->created_ms))
+        if (!ks->at[i].replaced && str_is(user, ks->at[i].user) &&
+            (!oldest || ks->at[i].created_ms < oldest->created_ms))
             oldest = &ks->at[i];
     return oldest;
 }
@@ -128,6 +129,35 @@ bool auth_drop_key(struct auth *a, enum key_kind kind, const uint8_t hash[static
     return true;
 }
 
+const struct auth_key *auth_renew_session(struct auth *a, const uint8_t old[static KEY_HASH_BYTES],
+                                          const uint8_t fresh[static KEY_HASH_BYTES],
+                                          int64_t now_ms, int64_t old_until_ms)
+{
+    const struct keys *ks = &a->keys[KEY_SESSION];
+    const struct auth_key *k = auth_key_of(a, KEY_SESSION, old);
+    struct err none;
+    if (!k || k->replaced)
+        return NULL;
+    size_t at = (size_t)(k - ks->at);
+    if (!ks->at[at].chain)
+        ks->at[at].chain = 1 + randombytes_uniform(UINT32_MAX);
+    struct auth_key next = ks->at[at];
+    memcpy(next.hash, fresh, sizeof next.hash);
+    next.renewed_ms = now_ms;
+    if (auth_put_key(a, KEY_SESSION, &next, &none) < 0)
+        return NULL;
+    ks->at[at].replaced = true;
+    if (!ks->at[at].expires_ms || ks->at[at].expires_ms > old_until_ms)
+        ks->at[at].expires_ms = old_until_ms;
+    return auth_key_of(a, KEY_SESSION, fresh);
+}
+
+bool auth_is_same_session(const struct auth_key *a, const struct auth_key *b)
+{
+    return sodium_memcmp(a->hash, b->hash, sizeof a->hash) == 0 ||
+           (a->chain && a->chain == b->chain && strcmp(a->user, b->user) == 0);
+}
+
 void auth_used_key(struct auth *a, enum key_kind kind, const uint8_t hash[static KEY_HASH_BYTES],
                    int64_t now_ms)
 {
@@ -163,6 +193,11 @@ void auth_key_write(const struct auth_key *k, struct buf *out)
     json_put_i64(&w, "created_ms", k->created_ms);
     json_put_i64(&w, "expires_ms", k->expires_ms);
     json_put_i64(&w, "used_ms", k->used_ms);
+    if (k->chain) {
+        json_put_u64(&w, "chain", k->chain);
+        json_put_i64(&w, "renewed_ms", k->renewed_ms);
+        json_put_bool(&w, "replaced", k->replaced);
+    }
     json_end(&w, '}');
 }
 
@@ -190,7 +225,10 @@ static int read_key(const struct json *o, struct arena *a, struct auth_key *k, s
         json_get_bool(o, "tenants_only", &k->tenants_only, e) < 0 ||
         json_get_i64(o, "created_ms", INT64_MIN, INT64_MAX, &k->created_ms, e) < 0 ||
         json_get_i64(o, "expires_ms", INT64_MIN, INT64_MAX, &k->expires_ms, e) < 0 ||
-        json_get_i64(o, "used_ms", INT64_MIN, INT64_MAX, &k->used_ms, e) < 0)
+        json_get_i64(o, "used_ms", INT64_MIN, INT64_MAX, &k->used_ms, e) < 0 ||
+        json_get_u64(o, "chain", UINT32_MAX, &k->chain, e) < 0 ||
+        json_get_i64(o, "renewed_ms", INT64_MIN, INT64_MAX, &k->renewed_ms, e) < 0 ||
+        json_get_bool(o, "replaced", &k->replaced, e) < 0)
         return -1;
     k->name = arena_strndup(a, name.p, name.n);
     k->user = arena_strndup(a, user.p, user.n);

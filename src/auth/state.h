@@ -16,6 +16,7 @@ struct auth {
     struct keys keys[KEY_KIND_COUNT];
     bool single;
     uint32_t only_uid;
+    int64_t provider_ms;
     char *root_name, *own_name; /* of uid 0, and of whom the server runs as */
 };
 

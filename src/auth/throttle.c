@@ -133,6 +133,22 @@ void throttle_failed(struct throttle *t, const struct attempt *a, int64_t now_ms
     count_one(&t->user, a->user, now_ms);
 }
 
+static void take_one(struct counts *c, uint64_t key)
+{
+    struct count *x = find(c, key, INT64_MIN, false);
+    if (x)
+        x->parts -= MIN(x->parts, (uint64_t)UNIT);
+}
+
+void throttle_undo(struct throttle *t, const struct attempt *a)
+{
+    take_one(&t->pair, pair_of(a));
+    if (a->known)
+        return;
+    take_one(&t->place, a->place);
+    take_one(&t->user, a->user);
+}
+
 void throttle_passed(struct throttle *t, const struct attempt *a)
 {
     struct count *x = find(&t->pair, pair_of(a), INT64_MIN, false);

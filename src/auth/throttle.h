@@ -31,6 +31,8 @@ struct attempt {
 };
 int64_t throttle_wait_ms(struct throttle *t, const struct attempt *a, int64_t now_ms); /* 0: now */
 void throttle_failed(struct throttle *t, const struct attempt *a, int64_t now_ms);
-void throttle_passed(struct throttle *t, const struct attempt *a);
+/* One failure less: what takes time is counted when it begins, or many at once would all be the first. */
+void throttle_undo(struct throttle *t, const struct attempt *a);
+void throttle_passed(struct throttle *t, const struct attempt *a); /* the pair begins anew */
 
 #endif

@@ -77,6 +77,23 @@ static void a_flood_of_names_does_not_wash_away_the_guilty(void)
     CHECK(throttle_wait_ms(t, &ana_here, 5002) > 0);
 }
 
+static void an_attempt_that_was_counted_is_taken_back(void)
+{
+    AUTO(throttle_free_p) struct throttle *t = throttle_new(64);
+    struct attempt a = { .user = 1, .place = 2 };
+    for (int i = 0; i < THROTTLE_PAIR_FREE; i++)
+        throttle_failed(t, &a, 0);
+    CHECK(throttle_wait_ms(t, &a, 0) > 0);
+    throttle_undo(t, &a);
+    CHECK_INT(throttle_wait_ms(t, &a, 0), 0);
+    for (int i = 0; i < 3 * THROTTLE_USER_FREE; i++) { /* whoever is right is never in the way */
+        throttle_failed(t, &a, 0);
+        throttle_undo(t, &a);
+    }
+    CHECK_INT(throttle_wait_ms(t, &a, 0), 0);
+    throttle_undo(t, &(struct attempt){ .user = 7, .place = 8 });
+}
+
 static const struct test tests[] = {
     { "a few mistakes cost nothing, then each costs twice as long",
       a_few_mistakes_cost_nothing_then_each_costs_twice_as_long },
@@ -88,5 +105,6 @@ static const struct test tests[] = {
     { "a place that tries many names is slowed", a_place_that_tries_many_names_is_slowed },
     { "a flood of names does not wash away the guilty",
       a_flood_of_names_does_not_wash_away_the_guilty },
+    { "an attempt that was counted is taken back", an_attempt_that_was_counted_is_taken_back },
 };
 TEST_MAIN(tests)

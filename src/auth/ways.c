@@ -12,6 +12,9 @@
 #define SETTING_MAX 4096
 #define SECRET_MAX 1024
 #define RECHECK_MS (INT64_C(3600) * 1000)
+#define RECHECK_LEAST_MS 1000
+#define OIDC_DAYS 30
+#define DAY_MS (INT64_C(86400) * 1000)
 
 enum kind {
     KIND_TEXT,
@@ -35,8 +38,8 @@ static const struct row {
     { WAY_PAM, "service", KIND_TEXT, 0, "file in /etc/pam.d (nightshift)" },
     { WAY_PAM, "title", KIND_TEXT, OURS, "what people read" },
     { WAY_LDAP, "url", KIND_TEXT, NEEDED, "ldaps://HOST or ldap://HOST" },
-    { WAY_LDAP, "starttls", KIND_FLAG, 0, "encrypt an ldap:// connection (no)" },
-    { WAY_LDAP, "insecure", KIND_FLAG, 0, "allow passwords over plain ldap:// (no)" },
+    { WAY_LDAP, "starttls", KIND_FLAG, 0, "encrypt an ldap:// connection (false)" },
+    { WAY_LDAP, "insecure", KIND_FLAG, 0, "allow passwords over plain ldap:// (false)" },
     { WAY_LDAP, "ca_file", KIND_TEXT, 0, "who signed the server's certificate" },
     { WAY_LDAP, "timeout_s", KIND_NUMBER, 0, "seconds (5)" },
     { WAY_LDAP, "bind_dn", KIND_TEXT, 0, "whom we search as (anonymous)" },
@@ -50,7 +53,7 @@ static const struct row {
     { WAY_LDAP, "group_filter", KIND_TEXT, 0,
       "finds the groups of %u or of the entry %d ((member=%d))" },
     { WAY_LDAP, "group_attr", KIND_TEXT, 0, "a group's name (cn)" },
-    { WAY_LDAP, "nested", KIND_TEXT, 0, "groups in groups: no, yes, or ad (no)" },
+    { WAY_LDAP, "nested", KIND_TEXT, 0, "groups in groups: no, yes, memberof or ad (no)" },
     { WAY_LDAP, "title", KIND_TEXT, OURS, "what people read" },
     { WAY_OIDC, "issuer", KIND_TEXT, NEEDED | FINDS, "the provider, exactly as it calls itself" },
     { WAY_OIDC, "client_id", KIND_TEXT, NEEDED, "what it calls us" },
@@ -58,6 +61,8 @@ static const struct row {
     { WAY_OIDC, "ca_file", KIND_TEXT, FINDS, "who signed its certificate" },
     { WAY_OIDC, "proxy", KIND_TEXT, FINDS, "how to reach it" },
     { WAY_OIDC, "scopes", KIND_TEXT, 0, "what we ask for (openid profile email)" },
+    { WAY_OIDC, "prompt", KIND_TEXT, OURS,
+      "what it is to ask anew: consent, login (what it likes)" },
     { WAY_OIDC, "user_claim", KIND_TEXT, 0, "their name here (preferred_username)" },
     { WAY_OIDC, "groups_claim", KIND_TEXT, 0, "their groups (groups)" },
     { WAY_OIDC, "title", KIND_TEXT, OURS, "what the button says" },
@@ -79,6 +84,7 @@ struct ways {
     struct group_role *group;
     size_t groups;
     int64_t recheck_ms;
+    uint64_t oidc_days;
 };
 
 const char *way_name(enum way w)
@@ -220,14 +226,25 @@ static int read_groups(struct ways *w, const struct json *o, struct err *e)
     return 0;
 }
 
+static int read_recheck(struct ways *w, const struct json *o, struct err *e)
+{
+    struct str text = STR("");
+    if (json_get_str(o, "recheck", 32, &text, e) < 0 ||
+        (text.n && parse_duration_ms(text, &w->recheck_ms, e) < 0))
+        return -1;
+    if (w->recheck_ms >= RECHECK_LEAST_MS && w->recheck_ms <= 30 * DAY_MS)
+        return 0;
+    err_set(e, ERR_INVALID, "recheck: '%.*s' is not between 1s and 30d", STR_ARG(text));
+    return err_hint(e, "leave it out: 1h");
+}
+
 static int read_section(struct ways *w, const struct json *o, struct err *e)
 {
-    static const char *const keys[] = { "local", "ldap", "pam", "oidc", "groups", "recheck" };
-    struct str recheck = STR("");
+    static const char *const keys[] = { "local",  "ldap",    "pam",      "oidc",
+                                        "groups", "recheck", "oidc_days" };
     if (json_only(o, keys, ARRAY_LEN(keys), e) < 0 ||
-        json_get_bool(o, "local", &w->has[WAY_LOCAL], e) < 0 ||
-        json_get_str(o, "recheck", 32, &recheck, e) < 0 ||
-        (recheck.n && parse_duration_ms(recheck, &w->recheck_ms, e) < 0))
+        json_get_bool(o, "local", &w->has[WAY_LOCAL], e) < 0 || read_recheck(w, o, e) < 0 ||
+        json_get_u64(o, "oidc_days", 10000, &w->oidc_days, e) < 0)
         return -1;
     for (int k = WAY_LOCAL + 1; k < WAY_COUNT; k++) {
         const struct json *part = json_find(o, way_name((enum way)k));
@@ -245,6 +262,7 @@ struct ways *ways_read(const struct json *section, struct err *e)
     AUTO(ways_free_p) struct ways *w = xcalloc(1, sizeof *w);
     w->has[WAY_LOCAL] = true;
     w->recheck_ms = RECHECK_MS;
+    w->oidc_days = OIDC_DAYS;
     if (section && read_section(w, section, e) < 0) {
         err_wrap(e, "signin");
         return NULL;
@@ -278,6 +296,11 @@ int64_t ways_recheck_ms(const struct ways *w)
     return w->recheck_ms;
 }
 
+int64_t ways_provider_ms(const struct ways *w)
+{
+    return (int64_t)w->oidc_days * DAY_MS;
+}
+
 const struct group_role *ways_groups(const struct ways *w, size_t *out_n)
 {
     *out_n = w->groups;
@@ -307,9 +330,11 @@ void ways_ask(const struct ways *w, enum way way, const char *verb, struct json_
 void ways_print_reference(struct buf *out)
 {
     buf_addz(out, "| setting | meaning |\n|---|---|\n"
-                  "| `local` | people may have a password here (yes) |\n"
+                  "| `local` | people may have a password here (true) |\n"
                   "| `groups` | roles on the site for groups: `{gpu-admins: admin}` |\n"
-                  "| `recheck` | how often those who are signed in are looked up (1h) |\n");
+                  "| `recheck` | how often those who are signed in are looked up (1h) |\n"
+                  "| `oidc_days` | tokens of people of the OpenID provider are good for so many "
+                  "days after their last sign-in (30); 0: for as long as they say |\n");
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         buf_printf(out, "| `%s.%s%s` | %s%s |\n", way_name(rows[i].way), rows[i].key,
                    rows[i].kind == KIND_SECRET ? "_file" : "", rows[i].help,

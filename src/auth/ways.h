@@ -33,6 +33,8 @@ void ways_print_reference(struct buf *out); /* Markdown */
 bool ways_has(const struct ways *w, enum way way);
 const char *ways_title(const struct ways *w, enum way way);
 int64_t ways_recheck_ms(const struct ways *w);
+/* Tokens of people of the OpenID provider are good so long after their last sign-in; 0: for ever. */
+int64_t ways_provider_ms(const struct ways *w);
 const struct group_role *ways_groups(const struct ways *w, size_t *out_n); /* roles on the site */
 const char *ways_setting(const struct ways *w, enum way way, const char *key); /* NULL: not set */
 

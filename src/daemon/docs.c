@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "api/api.h"
+#include "auth/ways.h"
 #include "daemon/config.h"
 #include "spec/spec.h"
 #include "spec/tenant.h"
@@ -19,6 +20,7 @@ static const struct page {
     { "configuration", config_print_reference },
     { "job-spec", spec_print_reference },
     { "permissions", api_print_permissions },
+    { "signin", ways_print_reference },
     { "tenant", tenant_print_reference },
 };
 
@@ -34,5 +36,5 @@ int docs_print(const char *page, struct err *e)
         return 0;
     }
     err_set(e, ERR_NOT_FOUND, "--docs: there is no page '%s'", page);
-    return err_hint(e, "api, audit, configuration, job-spec, permissions or tenant");
+    return err_hint(e, "api, audit, configuration, job-spec, permissions, signin or tenant");
 }

@@ -276,6 +276,8 @@ static int open_http(struct daemon *d, struct err *e)
                              .mode_ctx = d,
                              .doctor_argv = d->doctor_argv,
                              .signin_argv = d->signin_argv,
+                             .signin_socket =
+                                 arena_printf(&d->config.arena, "%s/signin.sock", c->run),
                              .ways = d->ways,
                              .state = c->state,
                              .notice = c->notice,

@@ -3,19 +3,18 @@
 The packages come from npm once, into the build folder; without node and npm there is no provider.
 """
 import base64
-import fcntl
 import hashlib
 import html.parser
 import http.cookiejar
 import json
 import os
 import secrets
-import shutil
 import subprocess
 import urllib.error
 import urllib.parse
 import urllib.request
 
+import npm
 from slapd import free_port, wait_until
 
 BACK = "http://127.0.0.1:1/back"  # where the provider sends people; nobody listens there
@@ -26,24 +25,7 @@ SCOPES = "openid profile email groups offline_access"
 
 def install():
     """The folder with the provider's packages; raises OSError with why it cannot be had."""
-    here = os.path.join(os.environ["NIGHTSHIFT_SOURCE"], "tests/oidc")
-    there = os.path.join(os.environ["NIGHTSHIFT_BUILD"], "test-provider")
-    for program in ("node", "npm"):
-        if not shutil.which(program):
-            raise OSError(f"{program} is not installed")
-    os.makedirs(there, exist_ok=True)
-    with open(os.path.join(there, "lock"), "w", encoding="utf-8") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        shutil.copy(os.path.join(here, "provider.mjs"), there)
-        wanted, marker = os.path.join(here, "package.json"), os.path.join(there, "installed.json")
-        if not os.path.exists(marker) or open(marker, "rb").read() != open(wanted, "rb").read():
-            shutil.copy(wanted, there)
-            done = subprocess.run(["npm", "install", "--no-package-lock", "--no-audit", "--no-fund", "--ignore-scripts"],
-                                  cwd=there, capture_output=True, text=True, timeout=100, check=False)
-            if done.returncode != 0:
-                raise OSError("npm could not fetch oidc-provider: " + done.stderr.strip()[-200:].replace("\n", " "))
-            shutil.copy(wanted, marker)
-    return there
+    return npm.install("oidc", "test-provider")
 
 
 def make_keys(folder, kid, kind="RS256"):
@@ -169,10 +151,10 @@ class Browser:
     def __init__(self):
         self.opener = urllib.request.build_opener(NoRedirect, urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar()))
 
-    def walk(self, url, fill):
+    def walk(self, url, fill, end=BACK):
         body = None
         for _ in range(20):
-            if url.startswith(BACK):
+            if url.startswith(end):
                 return url
             location, page = self._get(url, body)
             body = None
@@ -199,4 +181,4 @@ class Browser:
                 raise AssertionError(f"{url}: {answer.code} {answer.read()[:300]}") from None
 
 
-__all__ = ["Provider", "SignIn", "install", "make_keys", "type_device_code", "wait_until"]
+__all__ = ["Browser", "Provider", "SignIn", "install", "make_keys", "type_device_code", "wait_until"]
