@@ -81,8 +81,8 @@ static int read_login(struct call *c, const struct json *o, struct login *l, boo
     if (json_get_str(o, "name", KEY_NAME_MAX - 24, &name, e) < 0)
         return -1;
     for (size_t i = 0; i < name.n; i++)
-        if ((unsigned char)name.p[i] < ' ')
-            return err_set(e, ERR_INVALID, "field 'name' has control characters");
+        if (name.p[i] < ' ' || name.p[i] > '~')
+            return err_set(e, ERR_INVALID, "field 'name': letters, digits and signs of ASCII only");
     c->field = "manage";
     if (json_get_bool(o, "manage", &manage, e) < 0)
         return -1;
@@ -186,6 +186,8 @@ static int check_room(struct call *c, struct err *e)
         mine += strncmp(l->from, from, host) == 0 && strcspn(l->from, ":") == host;
     if (d->n_logins < LOGINS_MAX && (mine < LOGINS_OF_PLACE || http_peer(c->rq)->local))
         return 0;
+    c->status = 429;
+    http_add_header(c->rq, "Retry-After", "60");
     err_set(e, ERR_UNAVAILABLE, "%zu sign-ins wait for somebody to say yes",
             d->n_logins < LOGINS_MAX ? mine : d->n_logins);
     return err_hint(e, "try again in some minutes");

@@ -21,7 +21,7 @@ from cluster import wait_for  # noqa: E402
 GPUS, MODEL = 16, "A100-80GB"
 MINUTE_S = int(os.environ.get("NIGHTSHIFT_CONTENTION_S", "60"))
 EVERY_S = 2.0  # each person submits once more
-FIRST = 20  # jobs of each person at the beginning
+FIRST = 40  # jobs of each person at the beginning: nobody runs dry on a fast machine
 USERS_OF_ONE = 5
 JOB = {"command": ["sleep", "1.5"], "resources": {"gpu_share": 0.25, "cpus": 0.25, "mem": "32Mi"},
        "freeze": {"mode": "none"}}

@@ -186,6 +186,8 @@ def _(c):
     c.ask("PUT", "/v1/tenants/new", {}, token=admin)
     pool = c.ask("GET", "/v1/pools")["pools"]
     same([(p["name"], p["stage"], p["owner"]) for p in pool], [("desks", "all", "api")])
+    same(c.ask("PUT", "/v1/pools/desks", {"stage": "beta"}, token=admin)["stage"], "beta")
+    same(c.ask("PUT", "/v1/pools/desks", {"stage": "all"}, token=admin)["stage"], "all")
     same(c.job(1)["state"], "succeeded")
     mine = c.ask("POST", "/v1/jobs", {"command": ["true"], "tenant": "vision", "resources": {"cpus": 1, "mem": "64Mi"}},
                  token=member)["id"]
