@@ -103,6 +103,8 @@ const struct roster_user *user_now(const struct applying *p, const struct person
 
 bool is_said(const struct applying *p, const struct person *x)
 {
+    if (!x->name) /* one that was dropped */
+        return false;
     bool ours = x->kind == PERSON_LOCAL || x->kind == PERSON_SERVICE || x->kind == PERSON_MACHINE;
     return (x->kept && (ours || x->role != ROLE_NONE || x->disabled)) ||
            people_owns_some(people_of(p), str_of(x->name));

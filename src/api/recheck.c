@@ -226,6 +226,10 @@ static void ask_about(struct recheck *r, const struct person *x)
     ways_ask(r->door->ways, r->way, looks[i].verb, &w);
     if (r->way == WAY_OIDC) {
         const struct grant *g = *find_grant(r, x->name);
+        if (!g) { /* it went in the meantime */
+            wait(r);
+            return;
+        }
         json_put_str(&w, "refresh_token", str_of(g->token));
         json_put_str(&w, "subject", str_of(g->subject));
     } else {

@@ -102,7 +102,7 @@ static void put_usages(struct sheet *s, const struct store_usages *u, unsigned b
 
 int api_usage(struct call *c, struct err *e)
 {
-    struct asked q;
+    struct asked q = { 0 };
     struct store_usages rows;
     AUTO(buf_free) struct buf b = BUF(API_REPLY_MAX);
     struct json_out w = { .b = &b };
@@ -266,7 +266,7 @@ static void write_fairness_csv(const struct fairs *f, struct buf *b)
 /* Whole days: what was counted is kept by day. */
 int api_fairness(struct call *c, struct err *e)
 {
-    struct asked q;
+    struct asked q = { 0 };
     AUTO(fairs_clear)
     struct fairs f = { .a = http_arena(c->rq), .by_day = str_is(query_text(c, "by"), "day") };
     AUTO(buf_free) struct buf b = BUF(API_REPLY_MAX);

@@ -6,8 +6,8 @@
 static void add_text(void *ctx, const struct ledger_row *r)
 {
     buf_printf(ctx, "%lld%s%.*s:%lld,%lld ", (long long)r->day, r->tenant.n ? "/" : "",
-               STR_ARG(r->tenant), (long long)(r->sums.entitled + r->machines.total),
-               (long long)(r->sums.wanted + r->machines.away));
+               STR_ARG(r->tenant), (long long)r->sums.entitled + (long long)r->machines.total,
+               (long long)r->sums.wanted + (long long)r->machines.away);
 }
 
 static void check(struct storing *t, const struct store_scope *who, struct store_days days,
