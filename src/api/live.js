@@ -298,7 +298,7 @@ function draw() {
   document.title = `Nightshift: ${room}`;
   put($('simulated'), now.server.simulated && 'GPUs are simulated');
   put($('mode'), /rootless|plain/.test(now.server.mode) && 'one user only: runs without root');
-  put($('user'), words(now.me.user, now.me.role === 'admin' && 'administrator'));
+  put($('user'), words(now.me.user, now.me.role !== 'none' && now.me.role));
   drawTable('tenants', now.tenants); /* first: it gives out the colours */
   sync($('machines'), now.nodes, (n) => n.name, () => copy('t-machine'), drawMachine);
   drawTable('running', running);
@@ -446,12 +446,12 @@ async function act({ verb, text, harm }) {
 }
 
 function drawActions(j) {
-  const mine = now.me.role === 'admin' || now.me.user === j.user;
+  const mine = ['admin', 'operator'].includes(now.me.role) || now.me.roles[j.tenant] === 'lead' || now.me.user === j.user;
   sync($('actions'), ACTIONS, (a) => a.verb, () => make('button'), (e, a) => {
     put(e, a.text);
     e.onclick = () => act(a);
     e.disabled = !mine || !a.can(j);
-    e.title = mine ? '' : 'Its owner or an administrator can do this';
+    e.title = mine ? '' : 'Its owner, the lead of its tenant or an operator can do this';
   });
 }
 

@@ -42,8 +42,8 @@ static const struct field {
     { "user_limit", KIND_USER_LIMIT, AT(user_limit), 0, "likewise each of its users",
       "{gpus: 2, jobs: 10}" },
     { "budget", KIND_BUDGET, AT(budget_hours_milli), 0,
-      "GPU-hours that it may use in each `day`, `week`, `month`, `quarter`, `year`, or `once`: at "
-      "80 % it is warned, at 100 % it stops",
+      "GPU-hours that it may use in each `day`, `week`, `month`, `quarter`, `year`, or `once`, "
+      "counted from when it is set on: at 80 % it is warned, at 100 % it stops",
       "{gpu_hours: 1000, period: month}" },
     { "pools", KIND_LIST, AT(pool), TENANT_LIST_MAX,
       "pools whose machines it may use, `-` for machines in none; by default all",
