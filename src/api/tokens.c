@@ -142,7 +142,7 @@ static int read_tenants(struct call *c, const struct json *o, struct auth_key *t
     for (const struct json *v = list ? json_first(list) : NULL; v; v = json_next(list, v)) {
         if (json_as_str(v, NAME_MAX_BYTES, &name, e) < 0)
             return err_wrap(e, "field 'tenants'");
-        if (!sees_tenant(c, name)) {
+        if (!sees_tenant(c, name) || !people_has_tenant(auth_people(c->api->config.auth), name)) {
             err_set(e, ERR_NOT_FOUND, "field 'tenants': there is no tenant '%.*s'", STR_ARG(name));
             return err_hint(e, "your tenants: nightshift status");
         }

@@ -350,7 +350,10 @@ static int read_end(const struct json *v, int64_t *out, struct err *e)
         *out = (date_days(d) + 1) * DAY_MS;
         return 0;
     }
-    return start_read_time(v, out, e);
+    if (start_read_time(v, out, e) == 0)
+        return 0;
+    return err_hint(e,
+                    "a day, e.g. 2027-02-28, or a time with its zone: 2027-02-28T18:00:00+01:00");
 }
 
 static int read_choice(const struct json *v, const char *const *words, size_t n, uint64_t *out,

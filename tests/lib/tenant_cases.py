@@ -138,7 +138,7 @@ def _(c):
                          (2, "tenants", "set", "a|b"), (5, "tenants", "rm", "ml"), (4, "tenants", "remove", "ml", "nobody"),
                          (5, "tenants", "remove", "lab", "boss"), (5, "users", "rm", "chief"), (4, "users", "disable", "nobody"),
                          (2, "users", "set", "a b"), (4, "users", "disown", "ada", "pc1"), (2, "tenants", "what"),
-                         (2, "users", "own", "ada"), (4, "docs", "everything"), (2, "apply"), (2, "apply", "-f", "/")):
+                         (2, "users", "own", "ada"), (4, "tokens", "create", "x", "--tenants", "nowhere"), (4, "docs", "everything"), (2, "apply"), (2, "apply", "-f", "/")):
         refuses(c, code, *words)
     same(everything(c), before)
 
