@@ -6,12 +6,13 @@
 /* ---- budgets ---- */
 
 /* held × time; a journal may say times that make it absurd, never negative. */
-static int64_t gpu_time(uint64_t held_milli, int64_t ms)
+static int64_t gpu_time(uint64_t held_milli, int64_t from_ms, int64_t to_ms)
 {
     int64_t sum;
-    if (ms <= 0)
+    if (to_ms <= from_ms) /* also before the first event has a time */
         return 0;
-    return __builtin_mul_overflow(held_milli, ms, &sum) ? BUDGET_MAX : MIN(sum, BUDGET_MAX);
+    return __builtin_mul_overflow(held_milli, to_ms - from_ms, &sum) ? BUDGET_MAX
+                                                                     : MIN(sum, BUDGET_MAX);
 }
 
 static int64_t both(int64_t a, int64_t b)
@@ -22,7 +23,7 @@ static int64_t both(int64_t a, int64_t b)
 static int64_t spent_at(const struct budget *b, uint64_t held_milli, int64_t now_ms)
 {
     int64_t from_ms = MAX(b->at_ms, b->from_ms), to_ms = MIN(now_ms, b->until_ms);
-    return both(b->spent, gpu_time(held_milli, to_ms - from_ms));
+    return both(b->spent, gpu_time(held_milli, from_ms, to_ms));
 }
 
 static void settle(struct rules *r, int64_t now_ms)
@@ -39,7 +40,7 @@ static void settle(struct rules *r, int64_t now_ms)
 int64_t rules_late(const struct rules *r, int64_t now_ms)
 {
     const struct budget *b = &r->budget;
-    return both(b->late, gpu_time(r->held_milli, now_ms - MAX(b->at_ms, b->until_ms)));
+    return both(b->late, gpu_time(r->held_milli, MAX(b->at_ms, b->until_ms), now_ms));
 }
 
 int64_t rules_spent(const struct rules *r, int64_t now_ms)
@@ -54,7 +55,7 @@ static int64_t held_since(const struct core *c, uint32_t share, int64_t from_ms,
     for (uint32_t i = 0; i < c->queue.holders; i++) {
         const struct job *j = &c->queue.job[c->queue.holder[i]];
         if (share_is_below(&c->shares, j->leaf, share))
-            sum = both(sum, gpu_time(j->held->gpu_milli, now_ms - MAX(from_ms, j->held->since_ms)));
+            sum = both(sum, gpu_time(j->held->gpu_milli, MAX(from_ms, j->held->since_ms), now_ms));
     }
     return sum;
 }
