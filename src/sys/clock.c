@@ -50,9 +50,19 @@ int64_t clock_now_ms(const struct clock *c)
     return c->now_ms(c->self);
 }
 
-int64_t clock_mono_ns(void)
+static int64_t read_ns(clockid_t id)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(id, &t);
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+int64_t clock_mono_ns(void)
+{
+    return read_ns(CLOCK_MONOTONIC);
+}
+
+int64_t clock_cpu_ns(void)
+{
+    return read_ns(CLOCK_THREAD_CPUTIME_ID);
 }

@@ -20,5 +20,7 @@ struct clock clock_shifted(const char *path);
 struct clock clock_manual(int64_t *now_ms); /* shows whatever *now_ms holds */
 int64_t clock_now_ms(const struct clock *c);
 int64_t clock_mono_ns(void);
+int64_t clock_cpu_ns(
+    void); /* what this thread has computed: while others have the processor it stands */
 
 #endif

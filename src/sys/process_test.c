@@ -33,9 +33,9 @@ static void large_output_comes_whole_or_not_at_all(void)
     AUTO(buf_free) struct buf out = BUF(10);
     struct process_exit how = { .code = 77 };
     struct err e;
-    CHECK(sh("head -c 1000000 /dev/zero", 1000000, 5000, &out, &how, &e) == 0 && out.n == 1000000);
+    CHECK(sh("head -c 1000000 /dev/zero", 1000000, 60000, &out, &how, &e) == 0 && out.n == 1000000);
     how.code = 77;
-    CHECK(sh("yes", 1000, 5000, &out, &how, &e) < 0 && e.code == ERR_TOO_LARGE);
+    CHECK(sh("yes", 1000, 60000, &out, &how, &e) < 0 && e.code == ERR_TOO_LARGE);
     CHECK(out.n == 1000000 && how.code == 77);
 }
 
@@ -55,9 +55,9 @@ static void a_grandchild_does_not_hold_us(void)
     struct process_exit how;
     struct err e;
     int64_t began_ns = clock_mono_ns();
-    CHECK(sh("echo hi; sleep 3 & exit 0", 1000, 60000, &out, &how, &e) == 0);
+    CHECK(sh("echo hi; sleep 60 2>/dev/null & exit 0", 1000, 60000, &out, &how, &e) == 0);
     CHECK_STR(out.p, "hi\n");
-    CHECK(clock_mono_ns() - began_ns < INT64_C(2500000000));
+    CHECK(clock_mono_ns() - began_ns < INT64_C(20000000000));
 }
 
 static void a_missing_program_is_named(void)
