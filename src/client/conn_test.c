@@ -1,4 +1,4 @@
-#include "cli/conn.h"
+#include "client/conn.h"
 
 #include "tests/lib/test.h"
 

@@ -4,8 +4,8 @@
  * its own poll.  libcurl is loaded when an https:// server is named and not before, and does
  * nothing but connect and encrypt, so that starting stays cheap and there is one HTTP reader.
  */
-#ifndef NS_CLI_CONN_H
-#define NS_CLI_CONN_H
+#ifndef NS_CLIENT_CONN_H
+#define NS_CLIENT_CONN_H
 
 #include "base/err.h"
 #include "base/str.h"

@@ -1,4 +1,4 @@
-#include "cli/response.h"
+#include "client/response.h"
 
 #include <stdio.h>
 

@@ -4,8 +4,8 @@
  * many bytes they are through with; what they hand out lies inside what they were given.  Bodies
  * with a length, in chunks, or up to the end of the connection; everything is bounded.
  */
-#ifndef NS_CLI_RESPONSE_H
-#define NS_CLI_RESPONSE_H
+#ifndef NS_CLIENT_RESPONSE_H
+#define NS_CLIENT_RESPONSE_H
 
 #include "base/err.h"
 #include "base/str.h"

@@ -3,7 +3,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 
-#include "cli/conn.h"
+#include "client/conn.h"
 
 enum {
     OPT_CONNECT_TIMEOUT_MS = 156,
