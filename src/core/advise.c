@@ -79,7 +79,7 @@ static void try_closeness(struct adviser *a, const struct request *r)
 
 static void try_split(struct adviser *a, const struct request *r)
 {
-    for (uint32_t parts = 2; parts <= r->gpus && r->replicas == 1; parts *= 2) {
+    for (uint32_t parts = 2; parts <= r->gpus && r->replicas == 1 && !r->device[0]; parts *= 2) {
         struct request split = *r;
         if (r->gpus % parts)
             return;

@@ -18,7 +18,7 @@ static uint64_t need_of(const struct core *c, const struct request *r, uint64_t 
 {
     struct request only = *r;
     only.models = request_models(c, r) & models;
-    return only.models ? core_amounts(c, &only).of[RES_GPU] : 0;
+    return only.models ? core_gpu_milli(c, &only) : 0;
 }
 
 bool core_cap_is_full(const struct core *c, uint32_t share, uint32_t cap, const struct request *r,
@@ -128,7 +128,7 @@ uint32_t core_zone_owner(const struct core *c, uint32_t leaf)
 
 const char *core_zone_words(const struct core *c, uint16_t zone, size_t cap, char *out)
 {
-    struct str list = zone ? str_of(names_get(&c->cluster.zones, zone - 1u)) : STR(""), one;
+    struct str list = zone ? zones_get(&c->cluster.zones, zone) : STR(""), one;
     const char *comma = "";
     size_t at = (size_t)snprintf(out, cap, list.n ? "the machines of" : "no machine at all");
     for (; list.n && at < cap; comma = ",") {

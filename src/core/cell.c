@@ -21,24 +21,34 @@ static struct room canonical(const struct kind *k, const struct room *m)
     return out;
 }
 
-static uint64_t room_hash(uint32_t kind, const struct room *m)
+static uint64_t hash_words(uint64_t h, const struct room *m, size_t from, size_t to)
 {
-    uint64_t h = 0x9E3779B97F4A7C15ull * (kind + 1), w;
-    for (size_t at = 0; at < sizeof *m; at += sizeof w) {
+    uint64_t w;
+    for (size_t at = from; at < to; at += sizeof w) {
         memcpy(&w, (const char *)m + at, sizeof w);
         h = (h ^ w) * 0xBF58476D1CE4E5B9ull;
         h ^= h >> 29;
     }
     return h;
 }
-_Static_assert(sizeof(struct room) % sizeof(uint64_t) == 0, "a room is hashed in words");
+_Static_assert(offsetof(struct room, device) % sizeof(uint64_t) == 0 &&
+                   sizeof(struct room) % sizeof(uint64_t) == 0,
+               "a room is hashed in words");
+
+/* Most kinds have no devices: then those are not looked at. */
+static uint64_t room_hash(const struct cluster *c, uint32_t kind, const struct room *m)
+{
+    uint64_t h = 0x9E3779B97F4A7C15ull * (kind + 1);
+    h = hash_words(h, m, 0, offsetof(struct room, device));
+    return c->kind[kind].device[0] ? hash_words(h, m, offsetof(struct room, device), sizeof *m) : h;
+}
 
 static uint32_t row_index(const struct cell *ce)
 {
     return ce->whole ? ROW_WHOLE + ce->whole : row_of_part(ce->best_part);
 }
 
-/* By free CPUs, then memory, then GPUs: the order says nothing about what happened before.  What
+/* By free CPUs, then memory, GPUs and devices: the order says nothing about what happened before.  What
  * lies in the row decides nearly always; cells are all over the memory. */
 static int cell_order(const struct cluster *c, const struct row_cell *a, const struct cell *b)
 {
@@ -46,7 +56,10 @@ static int cell_order(const struct cluster *c, const struct row_cell *a, const s
         return a->cpu_milli < b->room.cpu_milli ? -1 : 1;
     if (a->mem_mib != b->room.mem_mib)
         return a->mem_mib < b->room.mem_mib ? -1 : 1;
-    return memcmp(c->cell[a->cell].room.gpu, b->room.gpu, sizeof b->room.gpu);
+    int gpus = memcmp(c->cell[a->cell].room.gpu, b->room.gpu, sizeof b->room.gpu);
+    if (gpus || !c->kind[b->kind].device[0])
+        return gpus;
+    return memcmp(c->cell[a->cell].room.device, b->room.device, sizeof b->room.device);
 }
 
 static uint32_t row_search(const struct cluster *c, const struct row *r, const struct cell *ce)
@@ -108,7 +121,7 @@ static uint32_t cell_of(struct cluster *c, uint32_t kind, const struct room *exa
 {
     const struct kind *k = &c->kind[kind];
     struct room m = canonical(k, exact);
-    uint64_t hash = room_hash(kind, &m), hit = NONE;
+    uint64_t hash = room_hash(c, kind, &m), hit = NONE;
     uint32_t first = map_get(&c->cell_by_hash, hash, &hit) ? (uint32_t)hit : NONE;
     for (uint32_t i = first; i != NONE; i = c->cell[i].next)
         if (c->cell[i].kind == kind && memcmp(&c->cell[i].room, &m, sizeof m) == 0)
@@ -137,7 +150,7 @@ static uint32_t cell_of(struct cluster *c, uint32_t kind, const struct room *exa
 static void cell_drop(struct cluster *c, uint32_t cell)
 {
     struct cell *ce = &c->cell[cell];
-    uint64_t hash = room_hash(ce->kind, &ce->room), hit = NONE;
+    uint64_t hash = room_hash(c, ce->kind, &ce->room), hit = NONE;
     map_get(&c->cell_by_hash, hash, &hit);
     if (hit == cell && ce->next == NONE) {
         map_remove(&c->cell_by_hash, hash);
@@ -206,6 +219,10 @@ static struct room make_offer(const struct kind *k, const struct node *n)
         m.gpu[g] = (uint16_t)(m.gpu[g] - MIN(m.gpu[g], n->promised.gpu[g]));
     m.cpu_milli -= MIN(m.cpu_milli, n->promised.cpu_milli);
     m.mem_mib -= MIN(m.mem_mib, n->promised.mem_mib);
+    for (uint32_t i = 0; i < DEVICES_EACH && k->device[i]; i++) {
+        uint32_t kept = (uint32_t)n->promised.device[i] + n->kept.device[i];
+        m.device[i] = (uint16_t)(m.device[i] - MIN((uint32_t)m.device[i], kept));
+    }
     if (n->kept.job == NONE)
         return m;
     m.cpu_milli -= MIN(m.cpu_milli, n->kept.cpu_milli);

@@ -14,9 +14,9 @@ void count_node(struct cluster *c, const struct node *n, bool add);
 
 /* The kind of a node that is enrolled, made when it is not there yet. */
 uint32_t kind_of(struct cluster *c, const struct event_node *n, uint32_t model, uint32_t pool);
-/* The node is of the kind that is the same but for pool and reservation. */
-void change_kind(struct cluster *c, uint32_t node, uint32_t pool, uint16_t reserved,
-                 int64_t free_ms);
+struct kind kind_build(const struct kind *k); /* what makes it this kind, without its machines */
+void change_kind(struct cluster *c, uint32_t node,
+                 const struct kind *want); /* the node is of that kind from now on */
 
 void zones_of_kind(const struct cluster *c, struct kind *k); /* that its machines are in */
 

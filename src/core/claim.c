@@ -143,9 +143,10 @@ static void give_back(const struct core *c, uint32_t job, uint32_t node, struct 
 {
     const struct job *j = &c->queue.job[job];
     const struct request *r = &c->shapes.at[j->shape].request;
+    const struct kind *k = &c->cluster.kind[c->cluster.node[node].kind];
     for (uint32_t s = 0; s < j->held->n; s++)
         if (j->held->slot[s].node == node)
-            room_give(m, r, j->held->slot[s].gpu_mask, j->held->slot[s].milli);
+            room_give(k, m, r, j->held->slot[s].gpu_mask, j->held->slot[s].milli);
 }
 
 /* When so many replicas fit on the node, as what runs there is expected to end. */

@@ -3,12 +3,14 @@
 #include <stdio.h>
 
 #include "core/cell.h"
+#include "core/device.h"
 
 void cluster_init(struct cluster *c)
 {
     *c = (struct cluster){ .cell_free = NONE };
     for (int m = 0; m < MODELS_MAX; m++)
         c->model_cost_milli[m] = 1000;
+    names_intern(&c->kits, STR("")); /* number 0: no devices */
 }
 
 void cluster_free(struct cluster *c)
@@ -37,7 +39,10 @@ void cluster_free(struct cluster *c)
     names_free(&c->switches);
     names_free(&c->node_names);
     names_free(&c->pool_names);
-    names_free(&c->zones);
+    names_free(&c->devices);
+    names_free(&c->kits);
+    zones_free(&c->zones);
+    zones_free(&c->traits);
 }
 
 /* ---- nodes ---- */
@@ -87,6 +92,10 @@ static int check_node(const struct cluster *c, const struct event_node *n, struc
     if (n->pool.n && names_find(&c->pool_names, n->pool) == NAME_NONE)
         return err_set(e, ERR_NOT_FOUND, "node '%.*s': there is no pool '%.*s'", STR_ARG(n->name),
                        STR_ARG(n->pool));
+    if (traits_check_name(n->name, n->traits, e) < 0)
+        return -1;
+    if (cluster_check_devices(c, n->devices, e) < 0)
+        return err_wrap(e, "node '%.*s'", STR_ARG(n->name));
     if (n->gpus && c->models.n >= MODELS_MAX && names_find(&c->models, n->model) == NAME_NONE)
         return err_set(e, ERR_TOO_LARGE, "node '%.*s': more than %d GPU models in one cluster",
                        STR_ARG(n->name), MODELS_MAX);
@@ -205,6 +214,12 @@ void cluster_keep(struct cluster *c, uint32_t node, uint32_t job, const struct r
         .mem_mib = r->mem_mib * replicas,
         .linked = linked && replicas == 1,
     };
+    for (uint32_t i = 0; i < DEVICES_EACH && r->device[i]; i++) {
+        uint32_t at = kind_device(k, r->device[i]);
+        if (at != NONE)
+            n->kept.device[at] =
+                (uint16_t)MIN((uint32_t)r->device_n[i] * replicas, (uint32_t)UINT16_MAX);
+    }
     node_enter_cell(c, node);
 }
 
@@ -221,11 +236,12 @@ void cluster_promise(struct cluster *c, const struct request *r, const struct sl
 {
     for (uint32_t i = 0; i < n; i++) {
         struct node *nd = &c->node[s[i].node];
+        const struct kind *k = &c->kind[nd->kind];
         node_leave_cell(c, s[i].node);
         if (promise)
-            room_give(&nd->promised, r, s[i].gpu_mask, s[i].milli);
+            room_give(k, &nd->promised, r, s[i].gpu_mask, s[i].milli);
         else
-            room_take(&nd->promised, r, s[i].gpu_mask, s[i].milli);
+            room_take(k, &nd->promised, r, s[i].gpu_mask, s[i].milli);
         nd->promises = promise ? nd->promises + 1 : nd->promises - 1;
         node_enter_cell(c, s[i].node);
         if (!promise)
@@ -295,13 +311,14 @@ static void change(struct cluster *c, const struct request *r, const struct slot
     for (uint32_t i = 0; i < n;) {
         uint32_t node = s[i].node;
         struct node *nd = &c->node[node];
+        const struct kind *k = &c->kind[nd->kind];
         node_leave_cell(c, node);
         count_node(c, nd, false);
         for (; i < n && s[i].node == node; i++) {
             if (take)
-                room_take(&nd->room, r, s[i].gpu_mask, s[i].milli);
+                room_take(k, &nd->room, r, s[i].gpu_mask, s[i].milli);
             else
-                room_give(&nd->room, r, s[i].gpu_mask, s[i].milli);
+                room_give(k, &nd->room, r, s[i].gpu_mask, s[i].milli);
         }
         count_node(c, nd, true);
         node_enter_cell(c, node);

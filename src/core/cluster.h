@@ -7,7 +7,8 @@
  * goes first; nothing depends on what happened before.  Always: used + free = total on each node.
  *
  * Nodes of one *pool* may work at the same times, and a kind is of one pool.  While its window is
- * closed a node is offered as little as one that is down.
+ * closed a node is offered as little as one that is down.  A kind is also of one *class*, which an
+ * engine names by what it knows of its machines, and which jobs ask for (traits).
  */
 #ifndef NS_CORE_CLUSTER_H
 #define NS_CORE_CLUSTER_H
@@ -22,7 +23,8 @@
 struct kept {
     uint32_t job; /* NONE: nothing is kept */
     uint32_t gpus, cpu_milli, mem_mib;
-    bool linked; /* the GPUs lie in one link group */
+    uint16_t device[DEVICES_EACH]; /* as in a room */
+    bool linked;                   /* the GPUs lie in one link group */
 };
 
 struct node {
@@ -67,15 +69,18 @@ struct cluster {
     uint64_t cells_born;
     struct map cell_by_hash;
     struct names models, switches, node_names, pool_names;
-    struct names zones; /* as text, "a|b"; number 0 here is zone 1 */
-    struct pool *pool;  /* by number in `pool_names` */
+    struct zones zones;  /* pools that tenants may use */
+    struct zones traits; /* classes of machines that jobs may use */
+    struct pool *pool;   /* by number in `pool_names` */
     uint32_t pool_cap;
     uint32_t windows;              /* pools that have a calendar */
     uint32_t reservations;         /* that have not ended */
     struct net_switch *net_switch; /* by number in `switches` */
     uint32_t net_switch_cap;
     uint32_t model_cost_milli[MODELS_MAX];
-    uint32_t *freed; /* nodes with more room than at the last pass */
+    struct names devices, kits; /* names of devices; texts of all that a kind of machine has */
+    uint32_t device_milli[DEVICES_MAX]; /* what one is worth, of a GPU: the most that was said */
+    uint32_t *freed;                    /* nodes with more room than at the last pass */
     uint32_t freed_n, freed_cap;
     uint32_t holding;           /* pairs of a node and a job that holds something on it */
     uint32_t version;           /* grows when a kind is added: what could never fit may fit now */
@@ -93,9 +98,11 @@ void cluster_set_state(struct cluster *c, uint32_t node, enum node_state state);
 /* A pool, made when it is not there; pools are made open. */
 uint32_t cluster_pool(struct cluster *c, struct str name);
 void cluster_move(struct cluster *c, uint32_t node, uint32_t pool); /* NONE: out of its pool */
+void cluster_set_class(struct cluster *c, uint32_t node, struct str name);
 /* The zone of these pools, "a|b" ("-": machines in no pool), as far as they are within another (0:
- * all machines).  Pools need not be there yet.  At most ZONES_MAX, which the caller has seen to. */
+ * all machines).  Pools need not be there yet.  See zones_intern. */
 uint16_t cluster_zone(struct cluster *c, struct str pools, uint16_t within);
+uint16_t cluster_traits(struct cluster *c, struct str list); /* the same of classes; empty: all */
 /* So much is left of the pool's window; nodes are offered from then on, or no longer. */
 void cluster_set_left(struct cluster *c, uint32_t pool, int64_t left_ms);
 void cluster_wake_pool(struct cluster *c,
@@ -133,10 +140,16 @@ uint32_t cluster_most_share_milli(const struct cluster *c, const struct request 
 /* Could a replica run on an idle node of this kind?  Not if all of them have moved away. */
 bool kind_allows(const struct kind *k, const struct request *r);
 
-/* May the job's tenant use machines of this kind? */
+/* Are machines of this kind of a class that it asks for? */
+static inline bool kind_matches(const struct kind *k, const struct request *r)
+{
+    return r->traits == 0 || zone_bit(k->traits, r->traits);
+}
+
+/* And may the job's tenant use them? */
 static inline bool kind_in_zone(const struct kind *k, const struct request *r)
 {
-    return r->zone == 0 || k->zones[r->zone / 64] >> (r->zone % 64) & 1;
+    return kind_matches(k, r) && (r->zone == 0 || zone_bit(k->zones, r->zone));
 }
 
 /* Could one start there now: may its tenant, and is enough left of the window? */
@@ -164,9 +177,31 @@ uint32_t room_replicas(const struct kind *k, const struct room *m, const struct 
 /* The GPUs (as a mask) one replica takes in this room, which holds it: the tightest choice. */
 uint16_t room_pick(const struct kind *k, const struct room *m, const struct request *r);
 
-/* Takes the picked GPUs, CPU and memory of one replica out of the room, or puts them back. */
-void room_take(struct room *m, const struct request *r, uint16_t mask, uint32_t milli);
-void room_give(struct room *m, const struct request *r, uint16_t mask, uint32_t milli);
+/* Takes the picked GPUs, CPU, memory and devices of one replica out of the room, or puts them back. */
+void room_take(const struct kind *k, struct room *m, const struct request *r, uint16_t mask,
+               uint32_t milli);
+void room_give(const struct kind *k, struct room *m, const struct request *r, uint16_t mask,
+               uint32_t milli);
+
+/* The place of a device, as a request names it, in rooms of the kind; NONE: it has none of it. */
+static inline uint32_t kind_device(const struct kind *k, uint8_t device)
+{
+    for (uint32_t i = 0; i < DEVICES_EACH && k->device[i]; i++)
+        if (k->device[i] == device)
+            return i;
+    return NONE;
+}
+
+static inline bool request_has_devices(const struct request *r)
+{
+    return r->device[0] != 0;
+}
+
+/* device.c: of a request that has some. */
+bool kind_has_devices(const struct kind *k, const struct request *r); /* when it is idle */
+uint32_t room_devices(const struct kind *k, const struct room *m, const struct request *r,
+                      uint32_t n); /* so many replicas have them there, at most n */
+void room_move_devices(const struct kind *k, struct room *m, const struct request *r, bool take);
 
 /* Are these slots what the request asks for, free or not?  One a replica, in order of nodes. */
 bool cluster_suits(const struct cluster *c, const struct request *r, const struct slot *s,

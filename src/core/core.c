@@ -291,8 +291,9 @@ static int check_submit(const struct core *c, const struct event_submit *s, uint
     struct request r = s->request;
     r.stay = 0;
     r.reservation = 0;
-    r.zone = 0;
-    if (s->id.v <= c->last_job)
+    r.zone = r.traits = 0;
+    bool again = s->known && s->id.v && queue_find(&c->queue, s->id.v) == NONE;
+    if (s->id.v <= c->last_job && !again)
         return err_set(e, ERR_CONFLICT, "job id %llu was used before; ids only grow",
                        (unsigned long long)s->id.v);
     if (s->user.n == 0 || s->user.n > NAME_MAX_BYTES)
@@ -307,11 +308,13 @@ static int check_submit(const struct core *c, const struct event_submit *s, uint
     }
     if (reservation_of(c, s->reservation, tenant, &r.reservation, e) < 0 && !s->known)
         return -1;
-    if (check_request(&r, e) < 0 || cluster_parse_models(&c->cluster, s->models, &r.models, e) < 0)
+    if (check_request(&r, e) < 0 ||
+        cluster_parse_models(&c->cluster, s->models, &r.models, e) < 0 ||
+        cluster_parse_devices(&c->cluster, s->devices, &r, e) < 0)
         return -1;
     if (s->frozen > 2)
         return err_set(e, ERR_INVALID, "frozen: %u; it is 0, 1 or 2", s->frozen);
-    if (later_check(c, s, e) < 0)
+    if (later_check(c, s, e) < 0 || traits_check_room(c, s->traits, e) < 0)
         return -1;
     if (!s->known &&
         (place_check_possible(&c->cluster, &r, e) < 0 || check_limits(c, s, &r, tenant, e) < 0))
@@ -338,6 +341,11 @@ static int apply_submit(struct core *c, const struct event *ev, int64_t now_ms, 
     const struct event_submit *s = &ev->submit;
     uint32_t tenant = NONE;
     struct request r = { 0 };
+    /* A machine that had them may have changed since. */
+    if (s->known && s->devices.n && cluster_check_devices(&c->cluster, s->devices, e) < 0)
+        return err_wrap(e, "job %llu", (unsigned long long)s->id.v);
+    if (s->known)
+        cluster_intern_devices(&c->cluster, s->devices);
     if (check_submit(c, s, &tenant, &r, e) < 0)
         return err_wrap(e, "job %llu", (unsigned long long)s->id.v);
     uint32_t leaf = shares_add_user(&c->shares, tenant, s->user, now_ms);
@@ -353,11 +361,12 @@ static int apply_submit(struct core *c, const struct event *ev, int64_t now_ms, 
     j->ran_ms = s->ran_ms;
     j->taken = s->taken;
     j->leaf = leaf;
+    r.traits = traits_use(c, s->traits); /* machines that match may still come */
     j->shape = shapes_ref(&c->shapes, &r);
-    j->asks_milli = (uint32_t)core_amounts(c, &r).of[RES_GPU];
+    j->asks_milli = (uint32_t)core_gpu_milli(c, &r);
     j->priority = (uint8_t)s->priority;
     j->state = JOB_HELD;
-    c->last_job = s->id.v;
+    c->last_job = MAX(c->last_job, s->id.v);
     if (!s->known)
         demand_learn(&c->demand, &c->cluster, &r);
     j->awake = s->frozen == 2;
@@ -366,6 +375,21 @@ static int apply_submit(struct core *c, const struct event *ev, int64_t now_ms, 
         job_enter(c, job, JOB_FROZEN, now_ms);
     else if (!s->held)
         job_enter(c, job, JOB_QUEUED, now_ms);
+    return 0;
+}
+
+static int apply_job_traits(struct core *c, const struct event_job_traits *ev, struct err *e)
+{
+    uint32_t job = find_job(c, ev->id, e);
+    if (job == NONE)
+        return -1;
+    if (traits_check_room(c, ev->traits, e) < 0)
+        return err_wrap(e, "job %llu", (unsigned long long)ev->id.v);
+    struct request r = c->shapes.at[c->queue.job[job].shape].request;
+    uint16_t was = r.traits;
+    r.traits = traits_use(c, ev->traits);
+    if (r.traits != was)
+        core_set_request(c, job, &r);
     return 0;
 }
 
@@ -560,8 +584,10 @@ int core_apply(struct core *c, const struct event *ev, struct err *e)
     case EVENT_NODE: rc = cluster_add_node(&c->cluster, &ev->node, e); break;
     case EVENT_NODE_STATE: rc = apply_node_state(c, &ev->node_state, e); break;
     case EVENT_NODE_POOL: rc = apply_node_pool(c, &ev->node_pool, e); break;
+    case EVENT_NODE_TRAITS: rc = traits_set_node(c, &ev->node_traits, e); break;
     case EVENT_SUBMIT: rc = apply_submit(c, ev, now_ms, e); break;
     case EVENT_JOB: rc = apply_job(c, &ev->job, now_ms, e); break;
+    case EVENT_JOB_TRAITS: rc = apply_job_traits(c, &ev->job_traits, e); break;
     case EVENT_PLACE: rc = apply_place(c, &ev->place, now_ms, e); break;
     case EVENT_PROMISE: rc = apply_promise(c, &ev->place, e); break;
     case EVENT_TAKE: rc = apply_take(c, &ev->take, now_ms, e); break;

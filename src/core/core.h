@@ -85,10 +85,9 @@ bool core_eta(const struct core *c, job_id job, int64_t now_ms,
 struct explanation {
     struct {
         enum reason why;
-        share_id share;      /* of a limit: whose */
-        enum resource which; /* and of what; RES_COUNT: of GPU models */
-        uint32_t
-            reservation; /* that is in the way: its number, from 1, which is not for all to know */
+        share_id share;       /* of a limit: whose */
+        enum resource which;  /* and of what; RES_COUNT: of GPU models */
+        uint32_t reservation; /* in the way: its number, from 1, which is not for all to know */
         char text[256];
     } line[EXPLAIN_LINES]; /* the strongest first */
     size_t n;
@@ -167,11 +166,11 @@ struct node_view {
     const char *name, *model;
     enum node_state state;
     uint32_t gpus, cpu_milli, mem_mib, cpu_free_milli, mem_free_mib;
-    uint16_t gpu_free[GPUS_PER_NODE_MAX];
-    bool kept;                   /* for a job that has waited long */
-    const char *pool;            /* "": of none */
-    bool open;                   /* it may work, as of the last pass */
-    int64_t closes_ms, opens_ms; /* when open, when not; INT64_MAX: never */
+    uint16_t gpu_free[GPUS_PER_NODE_MAX], device_free[DEVICES_EACH]; /* in the order of `devices` */
+    bool kept;                           /* for a job that has waited long */
+    const char *pool, *traits, *devices; /* traits: its class; "": none; devices: see device.h */
+    bool open;                           /* it may work, as of the last pass */
+    int64_t closes_ms, opens_ms;         /* when open, when not; INT64_MAX: never */
     uint32_t reserved; /* now or next: its place among the reservations, from 1; 0: none */
 };
 bool core_node(const struct core *c, node_id id, struct node_view *out); /* false past the last */
@@ -184,12 +183,13 @@ struct job_view {
     int64_t submit_ms, since_ms; /* since: when nothing kept it from the queue any more */
     int64_t begin_ms;            /* it waits for this time still; 0: it does not */
     uint32_t afters;             /* and for so many others: see core_job_after */
-    bool is_stated;              /* its start was forecast */
+    bool is_stated, awake;       /* its start was forecast; it is frozen and wants to go on */
     int64_t stated_ms;           /* then */
     struct eta eta;              /* as it was forecast then */
     enum reason why;             /* what the last pass found, while it waits */
     const struct slot *slots;
     uint32_t n;
+    struct str traits; /* classes of machines it asks for, sorted */
 };
 bool core_job(const struct core *c, job_id id,
               struct job_view *out); /* false when unknown or ended */

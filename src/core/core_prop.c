@@ -78,6 +78,72 @@ static bool keeps_limits(const struct core *c, const struct amounts *before)
     return true;
 }
 
+/* What jobs hold of a device on a machine, by what the world said of them. */
+static uint64_t devices_held(const struct core *c, uint32_t node, struct str name,
+                             const struct str *asked, uint64_t last_job)
+{
+    uint64_t held = 0;
+    for (uint64_t id = 1; id <= last_job; id++) {
+        struct job_view j;
+        if (asked[id].n && core_job(c, (job_id){ id }, &j))
+            held += (uint64_t)devices_count(asked[id], name) * slots_on(j.slots, j.n, node);
+    }
+    return held;
+}
+
+/* What the world said of each machine is what jobs hold there, and what is free. */
+static bool devices_add_up(const struct core *c, const struct str *has, const struct str *asked,
+                           uint64_t last_job)
+{
+    struct node_view v;
+    for (uint32_t n = 0; core_node(c, (node_id){ n }, &v); n++) {
+        struct str rest = has[n];
+        struct device d;
+        for (uint32_t at = 0; devices_next(&rest, &d); at++)
+            if (devices_held(c, n, d.name, asked, last_job) + v.device_free[at] != d.n)
+                return false;
+    }
+    return true;
+}
+
+/* Devices are never given out twice, nor lost. */
+static void devices_used_and_free_are_all_there_are(void)
+{
+    uint64_t held = 0;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        AUTO(core_free_p) struct core *c = core_new();
+        AUTO(arena_free) struct arena a = { 0 };
+        AUTO(world_free) struct world w;
+        struct event built[64];
+        struct str asked[STEPS + 8] = { 0 }, has[64];
+        struct err e;
+        world_init(&w, seed);
+        if (w.devices == 0)
+            continue;
+        size_t n = world_build(&w, built, ARRAY_LEN(built));
+        for (size_t i = 0, node = 0; i < n; i++) {
+            CHECK_AT(seed, core_apply(c, &built[i], &e) == 0);
+            if (built[i].kind == EVENT_NODE)
+                has[node++] = built[i].node.devices;
+        }
+        for (int step = 0; step < STEPS; step++) {
+            struct plan p;
+            struct event ev = world_event(&w);
+            bool taken = core_apply(c, &ev, &e) == 0;
+            if (taken)
+                world_accepted(&w, &ev);
+            if (taken && ev.kind == EVENT_SUBMIT)
+                asked[ev.submit.id.v] = ev.submit.devices;
+            core_pass(c, w.now_ms, &a, &p);
+            for (size_t i = 0; i < p.n; i++)
+                held += asked[p.action[i].job.v].n && p.action[i].kind == ACT_START;
+            CHECK_AT(seed, devices_add_up(c, has, asked, w.last_job));
+            arena_reset(&a);
+        }
+    }
+    CHECK(held > SEEDS); /* the worlds are worth looking at */
+}
+
 static void every_pass_keeps_the_sums_the_limits_and_the_gangs(void)
 {
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
@@ -251,6 +317,83 @@ static void a_job_starts_when_its_time_has_come_and_what_it_waits_for_has_ended(
         }
     }
     CHECK(waited > SEEDS && ended > SEEDS); /* the worlds are worth looking at */
+}
+
+/* ---- classes of machines ---- */
+
+/* What the world said last of machines and jobs: nothing of the core's own. */
+struct said {
+    struct str node[64], job[STEPS + 8];
+};
+
+static void note_traits(struct said *s, const struct event *ev)
+{
+    unsigned node;
+    if (ev->kind == EVENT_NODE && sscanf(ev->node.name.p, "n%u", &node) == 1)
+        s->node[node] = ev->node.traits;
+    else if (ev->kind == EVENT_NODE_TRAITS && sscanf(ev->node_traits.name.p, "n%u", &node) == 1)
+        s->node[node] = ev->node_traits.traits;
+    else if (ev->kind == EVENT_SUBMIT)
+        s->job[ev->submit.id.v] = ev->submit.traits;
+    else if (ev->kind == EVENT_JOB_TRAITS)
+        s->job[ev->job_traits.id.v] = ev->job_traits.traits;
+}
+
+static bool may_use(struct str list, struct str class)
+{
+    bool may = list.n == 0;
+    while (list.n && !may) {
+        struct str one;
+        str_cut(list, '|', &one, &list);
+        may = str_eq(one, class);
+    }
+    return may;
+}
+
+/* Of the slots that a pass gave away; counts those whose job asks for classes. */
+static uint64_t check_classes(const struct said *s, const struct plan *p, uint64_t seed)
+{
+    uint64_t asked = 0;
+    for (size_t i = 0; i < p->n; i++) {
+        const struct action *a = &p->action[i];
+        struct str list = s->job[a->job.v];
+        for (uint32_t k = 0; a->kind != ACT_TAKE && k < a->n; k++)
+            CHECK_AT(seed, may_use(list, s->node[a->slots[k].node]));
+        asked += a->kind != ACT_TAKE && list.n;
+    }
+    return asked;
+}
+
+static void a_job_is_placed_on_machines_of_its_classes_only(void)
+{
+    uint64_t asked = 0;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        AUTO(core_free_p) struct core *c = core_new();
+        AUTO(arena_free) struct arena a = { 0 };
+        AUTO(world_free) struct world w;
+        static struct said s;
+        struct event ev[64];
+        struct err e;
+        world_init(&w, seed);
+        w.traits = MAX(w.traits, 2u);
+        size_t n = world_build(&w, ev, ARRAY_LEN(ev));
+        for (size_t i = 0; i < n; i++) {
+            CHECK(core_apply(c, &ev[i], &e) == 0);
+            note_traits(&s, &ev[i]);
+        }
+        for (int step = 0; step < STEPS; step++) {
+            struct plan p;
+            ev[0] = world_event(&w);
+            if (core_apply(c, &ev[0], &e) == 0) {
+                world_accepted(&w, &ev[0]);
+                note_traits(&s, &ev[0]);
+            }
+            core_pass(c, w.now_ms, &a, &p);
+            asked += check_classes(&s, &p, seed);
+            arena_reset(&a);
+        }
+    }
+    CHECK(asked > SEEDS); /* the worlds are worth looking at */
 }
 
 /* ---- no job starves ---- */
@@ -435,10 +578,13 @@ static void backlogged_tenants_get_their_share_within_three_percent(void)
 static const struct test tests[] = {
     { "every pass keeps the sums, the limits and the gangs",
       every_pass_keeps_the_sums_the_limits_and_the_gangs },
+    { "devices used and free are all there are", devices_used_and_free_are_all_there_are },
     { "looking only where something changed decides the same",
       looking_only_where_something_changed_decides_the_same },
     { "a job starts when its time has come and what it waits for has ended",
       a_job_starts_when_its_time_has_come_and_what_it_waits_for_has_ended },
+    { "a job is placed on machines of its classes only",
+      a_job_is_placed_on_machines_of_its_classes_only },
     { "a gang starts though small jobs never stop coming",
       a_gang_starts_though_small_jobs_never_stop_coming },
     { "backlogged tenants get their share within three percent",

@@ -20,21 +20,23 @@
     X(POOL, "pool")     /* machines that are lent at the same times: made or changed */            \
     X(NODE, "node")     /* a node is enrolled */                                                   \
     X(NODE_STATE, "node_state")                                                                    \
-    X(RESERVE, "reserve")     /* machines are one tenant's for a time; or no longer */             \
-    X(NODE_POOL, "node_pool") /* a node moves into a pool, or out of one */                        \
+    X(RESERVE, "reserve")         /* machines are one tenant's for a time; or no longer */         \
+    X(NODE_POOL, "node_pool")     /* a node moves into a pool, or out of one */                    \
+    X(NODE_TRAITS, "node_traits") /* a node is of another class */                                 \
     X(SUBMIT, "submit")                                                                            \
-    X(JOB, "job")         /* one step in a job's life */                                           \
-    X(PLACE, "place")     /* a decision: this job, these slots */                                  \
-    X(TAKE, "take")       /* a decision: it is frozen, for its room is another's */                \
-    X(PROMISE, "promise") /* a decision: these slots are its own once they are free */             \
-    X(PASS, "pass")       /* a pass was made here; its decisions follow */                         \
-    X(PAST, "past")       /* what a share had before the journal begins */                         \
-    X(DEMAND, "demand")   /* what jobs asked for before it begins */                               \
-    X(RUNS, "runs")       /* how long jobs ran before it begins */                                 \
-    X(WAIT, "wait")       /* how long one waited before it begins */                               \
-    X(TIMES, "times")     /* how forecasts were corrected before it begins */                      \
-    X(BURST, "burst")     /* how long jobs waited before it begins, and what that taught */        \
-    X(LEDGER, "ledger")   /* who was entitled to GPUs and had them before it begins */
+    X(JOB, "job")               /* one step in a job's life */                                     \
+    X(JOB_TRAITS, "job_traits") /* it may use other classes of machines */                         \
+    X(PLACE, "place")           /* a decision: this job, these slots */                            \
+    X(TAKE, "take")             /* a decision: it is frozen, for its room is another's */          \
+    X(PROMISE, "promise")       /* a decision: these slots are its own once they are free */       \
+    X(PASS, "pass")             /* a pass was made here; its decisions follow */                   \
+    X(PAST, "past")             /* what a share had before the journal begins */                   \
+    X(DEMAND, "demand")         /* what jobs asked for before it begins */                         \
+    X(RUNS, "runs")             /* how long jobs ran before it begins */                           \
+    X(WAIT, "wait")             /* how long one waited before it begins */                         \
+    X(TIMES, "times")           /* how forecasts were corrected before it begins */                \
+    X(BURST, "burst")           /* how long jobs waited before it begins, and what that taught */  \
+    X(LEDGER, "ledger")         /* who was entitled to GPUs and had them before it begins */
 enum event_kind {
 #define X(id, name) EVENT_##id,
     EVENT_KINDS(X)
@@ -94,6 +96,8 @@ struct event_reserve {
 struct event_node {
     struct str name, model, net_switch; /* net_switch may be empty */
     struct str pool;                    /* empty: none, it may always work */
+    struct str traits;  /* its class, whatever makes one: the engine's business; empty: none */
+    struct str devices; /* what it has beyond GPUs: see device.h */
     uint32_t gpus, gpu_mem_mib, cpu_milli, mem_mib;
     uint8_t link[GPUS_PER_NODE_MAX]; /* link group of each GPU, numbered from 0 */
 };
@@ -117,6 +121,11 @@ struct event_node_state {
 
 struct event_node_pool {
     struct str name, pool; /* pool empty: it is in none from then on */
+};
+
+/* What runs there goes on, whatever class its job asks for. */
+struct event_node_traits {
+    struct str name, traits; /* traits empty: it has no class from then on */
 };
 
 /* What has to be over before a job starts: `n` jobs from `first` on, one, or an array's tasks.  With
@@ -143,9 +152,10 @@ struct after {
 };
 
 struct event_submit {
-    job_id id; /* larger than every id before it */
+    job_id id; /* larger than every id before it, unless it is known */
     struct str tenant, user;
-    struct str models; /* "A100|V100"; empty = any; becomes request.models */
+    struct str models;  /* "A100|V100"; empty = any; becomes request.models */
+    struct str devices; /* of each replica, "name=count,…"; becomes request.device: see device.h */
     struct request request;
     enum priority priority;
     bool held;
@@ -159,7 +169,9 @@ struct event_submit {
      * of the run times of some says something about the others.  0: nothing is known of that. */
     uint32_t family;
     struct str reservation; /* it runs in this one only, until that ends; empty: in none */
-    /* Of a job that was taken before the journal begins: */
+    struct str
+        traits; /* "a|b": on machines of these classes only, be there any or not; empty: all */
+    /* Of a job that was taken before the journal begins, or that the store had lost: */
     bool known;       /* it is not asked again whether it could ever run */
     uint16_t frozen;  /* 1: it is frozen; 2: and wants to go on */
     int64_t since_ms; /* when nothing kept it from the queue any more; 0: since it came */
@@ -171,6 +183,13 @@ struct event_submit {
 struct event_job {
     job_id id;
     enum job_event what;
+};
+
+/* Of a job that has not ended; one that holds machines keeps them, and has it in mind when it is
+ * placed again. */
+struct event_job_traits {
+    job_id id;
+    struct str traits; /* as of a submit */
 };
 
 struct event_place {
@@ -210,8 +229,10 @@ struct event {
         struct event_node_state node_state;
         struct event_reserve reserve;
         struct event_node_pool node_pool;
+        struct event_node_traits node_traits;
         struct event_submit submit;
         struct event_job job;
+        struct event_job_traits job_traits;
         struct event_place place; /* also of a promise */
         struct event_take take;
         struct event_past past;

@@ -112,7 +112,7 @@ static void say_cap(const struct core *c, uint32_t share, uint32_t cap, const st
     say(x, WHY_LIMIT_TENANT,
         "tenant '%s' uses %.6g of the %.6g GPUs of %s it may use at a time; this job needs %.6g",
         s->name, (double)m->used_milli / GPU_MILLI, (double)m->limit_milli / GPU_MILLI, m->names,
-        (double)core_amounts(c, &r).of[RES_GPU] / GPU_MILLI);
+        (double)core_gpu_milli(c, &r) / GPU_MILLI);
     x->line[x->n - 1].share.v = share;
     x->line[x->n - 1].which = RES_COUNT;
 }
@@ -140,7 +140,7 @@ static bool keeps_from_slots(const struct core *c, const struct job *j, struct g
     if (!p || c->shares.ruled == 0)
         return false;
     uint64_t open = core_open_models(c, j->leaf, r, gone, &by);
-    for (uint32_t i = 0; i < p->n && core_amounts(c, r).of[RES_GPU]; i++)
+    for (uint32_t i = 0; i < p->n && core_gpu_milli(c, r); i++)
         if (!(open >> c->cluster.kind[c->cluster.node[p->slot[i].node].kind].model & 1))
             return true;
     return false;
@@ -316,6 +316,31 @@ static void say_pools(const struct core *c, const struct job *j, struct explanat
         core_zone_words(c, c->shares.at[j->leaf].zone, sizeof pools, pools));
 }
 
+static uint32_t count_matches(const struct core *c, const struct request *r)
+{
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < c->cluster.kinds; k++)
+        n += kind_matches(&c->cluster.kind[k], r) ? c->cluster.kind[k].nodes : 0;
+    return n;
+}
+
+static void say_no_match(const struct core *c, const struct job *j, struct explanation *x)
+{
+    uint32_t n = count_matches(c, &c->shapes.at[j->shape].request);
+    if (n == 0)
+        say(x, WHY_NO_MATCH, "%s", reason_text(WHY_NO_MATCH));
+    else
+        say(x, WHY_NO_MATCH,
+            "%u machine%s what it asks for of its machine (labels, taints), and cannot hold it", n,
+            n == 1 ? " matches" : "s match");
+}
+
+static void say_matches(const struct core *c, const struct request *r, struct explanation *x)
+{
+    uint32_t n = count_matches(c, r);
+    say_more(x, " (of the %u machine%s)", n, n == 1 ? " that matches" : "s that match");
+}
+
 /* What it may ask for, but for what is in its way. */
 static struct request wanted_now(const struct core *c, const struct job *j, unsigned lifts)
 {
@@ -323,11 +348,26 @@ static struct request wanted_now(const struct core *c, const struct job *j, unsi
     uint32_t by;
     if (lifts & (LIFT_POOLS | LIFT_NEVER))
         r.zone = 0;
+    if (lifts & (LIFT_TRAITS | LIFT_NEVER))
+        r.traits = 0;
     narrowed.models = core_open_models(c, j->leaf, &r, (struct gone){ 0 }, &by);
     bool narrow = c->shares.ruled && !(lifts & (LIFT_MODELS | LIFT_NEVER)) && narrowed.models &&
                   narrowed.models != request_models(c, &r);
     r.models = narrow ? narrowed.models : r.models;
     return r;
+}
+
+/* Devices that no machine has enough of free; else those that are free are not where the rest is. */
+static void say_devices(const struct core *c, const struct request *r, const char *where,
+                        struct explanation *x)
+{
+    uint32_t i = devices_short(&c->cluster, r, true);
+    if (i != NONE)
+        say(x, WHY_DEVICE_BUSY, "needs %u of %s; the largest machine has %u free", r->device_n[i],
+            device_name(&c->cluster, r, i), devices_most(&c->cluster, r, i, true));
+    else
+        say(x, WHY_DEVICE_BUSY, "%s have too few devices free: a replica needs %u of %s%s", where,
+            r->device_n[0], device_name(&c->cluster, r, 0), r->device[1] ? ", and others" : "");
 }
 
 static void say_room(struct core *c, const struct job *j, struct explanation *x)
@@ -337,6 +377,8 @@ static void say_room(struct core *c, const struct job *j, struct explanation *x)
     const char *where = r->gpus || request_shares_gpu(r) ? "machines with free GPUs" : "machines";
     struct supply s = count_supply(c, r);
     struct err never;
+    if (lifts & LIFT_TRAITS)
+        say_no_match(c, j, x);
     if (lifts & LIFT_POOLS)
         say_pools(c, j, x);
     if (lifts & LIFT_MODELS)
@@ -359,6 +401,10 @@ static void say_room(struct core *c, const struct job *j, struct explanation *x)
     if (lifts & LIFT_MEM)
         say(x, WHY_MEM_BUSY, "%s have less than the %u MiB of memory a replica needs", where,
             r->mem_mib);
+    if (lifts & LIFT_DEVICE)
+        say_devices(c, r, where, x);
+    if (lifts & (LIFT_BUSY | LIFT_CPU | LIFT_MEM | LIFT_DEVICE) && r->traits)
+        say_matches(c, r, x);
     if (lifts & LIFT_KEPT)
         say_kept(&s, x);
     if (lifts && j->has_claim)

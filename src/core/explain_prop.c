@@ -75,7 +75,7 @@ static struct event too_large(struct world *w)
 {
     struct event ev = world_submit(w);
     ev.submit.request = (struct request){ .replicas = 1, .gpus = GPUS_PER_NODE_MAX };
-    ev.submit.models = STR("");
+    ev.submit.models = ev.submit.devices = STR("");
     ev.submit.known = true;
     return ev;
 }
@@ -169,6 +169,10 @@ static void add_machines(struct core *c, const struct request *r, int64_t t_ms)
         char name[16];
         struct err e;
         struct event ev = { .t_ms = t_ms, .kind = EVENT_NODE };
+        struct request all = *r;
+        AUTO(arena_free) struct arena a = { 0 };
+        for (uint32_t d = 0; d < DEVICES_EACH; d++)
+            all.device_n[d] = (uint16_t)(r->device_n[d] * r->replicas);
         snprintf(name, sizeof name, "x%u", i);
         ev.node = (struct event_node){ .name = str_of(name),
                                        .model = STR("a100"),
@@ -177,6 +181,7 @@ static void add_machines(struct core *c, const struct request *r, int64_t t_ms)
                                        .gpu_mem_mib = 1 << 20,
                                        .cpu_milli = r->cpu_milli * r->replicas + 1000,
                                        .mem_mib = r->mem_mib * r->replicas + 1 };
+        ev.node.devices = cluster_devices_text(&c->cluster, &all, &a);
         CHECK(core_apply(c, &ev, &e) == 0);
     }
 }
@@ -194,6 +199,8 @@ static void free_machines(struct core *c, const struct request *r, enum reason w
             to.room.cpu_milli = idle.cpu_milli;
         else if (why == WHY_MEM_BUSY)
             to.room.mem_mib = idle.mem_mib;
+        else if (why == WHY_DEVICE_BUSY)
+            memcpy(to.room.device, idle.device, sizeof idle.device);
         else
             to.room = idle;
         cluster_swap(&c->cluster, i, &to);
@@ -287,13 +294,20 @@ static void lift_pools(struct core *c, uint64_t id)
     core_set_request(c, job, &r);
 }
 
+static void lift_traits(struct core *c, uint64_t id)
+{
+    struct event ev = { .t_ms = c->now_ms, .kind = EVENT_JOB_TRAITS, .job_traits.id = { id } };
+    struct err e;
+    CHECK(core_apply(c, &ev, &e) == 0);
+}
+
 /* Machines that are added could be such as its tenant may use, and in its reservation. */
 static void let_anywhere(struct core *c, uint64_t id)
 {
     uint32_t job = queue_find(&c->queue, id);
     struct request r = c->shapes.at[c->queue.job[job].shape].request;
     lift_models(c, c->queue.job[job].leaf);
-    r.zone = r.reservation = 0;
+    r.zone = r.reservation = r.traits = 0;
     core_set_request(c, job, &r);
 }
 
@@ -332,6 +346,7 @@ static void take_away(struct core *c, uint64_t id, const struct explanation *x, 
         case WHY_BUDGET: s->rules->budget.most = BUDGET_MAX; break;
         case WHY_EXPIRED: s->rules->until_ms = 0; break;
         case WHY_POOLS: lift_pools(c, id); break;
+        case WHY_NO_MATCH: lift_traits(c, id); break;
         case WHY_TOO_LARGE:
             let_anywhere(c, id);
             add_machines(c, &r, t_ms);
@@ -390,9 +405,10 @@ static void drop_before(struct core *c, uint64_t id, bool claims, int64_t t_ms)
 /* Does room come, but for the line `left`?  Then those that some is kept for have it first. */
 static bool room_comes(const struct explanation *x, size_t left)
 {
-    static const enum reason room[] = { WHY_RESERVED, WHY_WINDOW,     WHY_TOO_LARGE, WHY_POOLS,
-                                        WHY_NO_NODE,  WHY_MODEL_BUSY, WHY_GPUS_BUSY, WHY_SCATTERED,
-                                        WHY_CPU_BUSY, WHY_MEM_BUSY };
+    static const enum reason room[] = {
+        WHY_RESERVED,   WHY_WINDOW,    WHY_TOO_LARGE, WHY_POOLS,    WHY_NO_MATCH, WHY_NO_NODE,
+        WHY_MODEL_BUSY, WHY_GPUS_BUSY, WHY_SCATTERED, WHY_CPU_BUSY, WHY_MEM_BUSY, WHY_DEVICE_BUSY
+    };
     for (size_t i = 0; i < x->n; i++)
         for (size_t k = 0; k < ARRAY_LEN(room); k++)
             if (i != left && x->line[i].why == room[k])

@@ -101,7 +101,7 @@ static void put(const struct fill *f, uint32_t node, uint32_t count, struct slot
     struct room m = f->kept ? nd->room : nd->offer;
     for (uint32_t i = 0; i < count; i++) {
         uint16_t mask = room_pick(k, &m, f->r);
-        room_take(&m, f->r, mask, milli);
+        room_take(k, &m, f->r, mask, milli);
         out[i] =
             (struct slot){ .node = node, .gpu_mask = mask, .milli = mask ? (uint16_t)milli : 0 };
     }

@@ -2,12 +2,13 @@
 #ifndef NS_CORE_KIND_H
 #define NS_CORE_KIND_H
 
-#include "core/types.h"
+#include "core/zone.h"
 
 /* What is free: on a node by GPU index, in a cell sorted, most free first, in each link group. */
 struct room {
     uint16_t gpu[GPUS_PER_NODE_MAX];
     uint32_t cpu_milli, mem_mib;
+    uint16_t device[DEVICES_EACH]; /* last, and 0 where a kind has none: see room_hash */
 };
 
 /* Rows of a kind: nodes without a whole free GPU by their largest free part, then by whole ones. */
@@ -38,9 +39,6 @@ struct row {
     uint32_t strand_epoch; /* 0: a cell has come since */
 };
 
-/* Sets of pools that tenants may use; see cluster_zone. */
-#define ZONES_MAX 4096u
-
 struct kind {
     uint32_t model, gpu_mem_mib, cpu_milli, mem_mib;
     uint32_t pool;     /* NONE: of no pool */
@@ -49,11 +47,16 @@ struct kind {
     int64_t free_ms;   /* until that begins; INT64_MAX: never, < 0: it has begun */
     uint8_t gpus, links; /* link groups; GPUs of a group need not be neighbours */
     uint8_t link[GPUS_PER_NODE_MAX];
+    uint32_t kit;                    /* of its devices: the number of their text */
+    uint16_t device_n[DEVICES_EACH]; /* so many of each device that follows */
+    uint8_t device[DEVICES_EACH];    /* number + 1 in the cluster's names; 0: no more of them */
     uint32_t nodes;           /* of this kind, in whatever state; 0: they moved to another pool */
     uint64_t whole, gpu_free; /* wholly free GPUs, and free parts, on those offered */
     uint32_t rows_used;       /* bit set of the rows that have cells */
     struct row row[ROWS];
-    uint64_t zones[ZONES_MAX / 64 + 1]; /* bit set of the zones that its machines are in */
+    uint64_t zones[ZONE_WORDS];      /* bit set of the zones of pools that its machines are in */
+    uint64_t traits[ZONE_WORDS];     /* and of the sets of classes */
+    char class[TRAITS_NAME_MAX + 1]; /* what its machines are to the engine; empty: nothing */
 };
 
 struct cell {

@@ -18,7 +18,7 @@ struct lifting {
     uint32_t n;
     bool any_down, any_kept; /* among the machines that could run it */
     uint64_t all, open;      /* GPU models: that it may take, and that no limit keeps it from */
-    uint16_t zone;
+    uint16_t zone, traits;
 };
 
 static bool is_narrow(const struct lifting *l)
@@ -26,10 +26,11 @@ static bool is_narrow(const struct lifting *l)
     return l->open != l->all;
 }
 
-/* What it asks for: pools and limits by model are a part of that.  false: there is nothing left. */
+/* What it asks for: pools, classes and limits by model are a part of that.  false: there is nothing left. */
 static bool ask(const struct lifting *l, unsigned lifts)
 {
     l->r->zone = lifts & LIFT_POOLS ? 0 : l->zone;
+    l->r->traits = lifts & LIFT_TRAITS ? 0 : l->traits;
     if (is_narrow(l))
         l->r->models = lifts & LIFT_MODELS ? l->all : l->open;
     return !is_narrow(l) || l->r->models;
@@ -63,6 +64,8 @@ static bool lifted(const struct lifting *l, const struct node *n, unsigned lifts
     else if (has_gpus(k, &to.room, l->r)) {
         to.room.cpu_milli = lifts & LIFT_CPU ? k->cpu_milli : to.room.cpu_milli;
         to.room.mem_mib = lifts & LIFT_MEM ? k->mem_mib : to.room.mem_mib;
+        if (lifts & LIFT_DEVICE)
+            memcpy(to.room.device, k->device_n, sizeof to.room.device);
     }
     *out = to;
     return to.state != is.state || to.kept.job != is.kept.job || to.promises != is.promises ||
@@ -144,17 +147,20 @@ static void look_around(struct lifting *l)
  * that what stays is what is nearest to hand. */
 static unsigned leave_out(struct lifting *l)
 {
-    static const unsigned order[] = { LIFT_POOLS,  LIFT_MODELS, LIFT_DOWN, LIFT_BUSY,
-                                      LIFT_WINDOW, LIFT_MEM,    LIFT_CPU,  LIFT_KEPT };
-    unsigned set = LIFT_POOLS | LIFT_MODELS | LIFT_DOWN | LIFT_WINDOW | LIFT_BUSY | LIFT_MEM |
-                   LIFT_CPU | LIFT_KEPT;
+    static const unsigned order[] = { LIFT_TRAITS, LIFT_POOLS,  LIFT_MODELS, LIFT_DOWN, LIFT_BUSY,
+                                      LIFT_WINDOW, LIFT_DEVICE, LIFT_MEM,    LIFT_CPU,  LIFT_KEPT };
+    unsigned set = 0;
+    for (size_t i = 0; i < ARRAY_LEN(order); i++)
+        set |= order[i];
     for (size_t i = 0; i < ARRAY_LEN(order); i++) {
         unsigned lift = order[i];
         bool is_none =
             (lift == LIFT_DOWN && !l->any_down) || (lift == LIFT_KEPT && !l->any_kept) ||
-            (lift == LIFT_POOLS && l->zone == 0) || (lift == LIFT_MODELS && !is_narrow(l)) ||
+            (lift == LIFT_POOLS && l->zone == 0) || (lift == LIFT_TRAITS && l->traits == 0) ||
+            (lift == LIFT_MODELS && !is_narrow(l)) ||
+            (lift == LIFT_DEVICE && !request_has_devices(l->r)) ||
             (lift == LIFT_WINDOW && l->c->cluster.windows == 0 && l->c->cluster.reservations == 0);
-        bool is_less = lift & (LIFT_MEM | LIFT_CPU | LIFT_KEPT) && set & LIFT_BUSY;
+        bool is_less = lift & (LIFT_DEVICE | LIFT_MEM | LIFT_CPU | LIFT_KEPT) && set & LIFT_BUSY;
         if (is_none || is_less || fits(l, set & ~lift))
             set &= ~lift;
     }
@@ -164,16 +170,16 @@ static unsigned leave_out(struct lifting *l)
 unsigned lift_least(struct core *c, const struct job *j)
 {
     struct request r = window_request(c, j);
-    struct lifting l = { .c = c, .j = j, .r = &r, .zone = r.zone };
+    struct lifting l = { .c = c, .j = j, .r = &r, .zone = r.zone, .traits = r.traits };
     struct err never;
     uint32_t by;
     l.all = request_models(c, &r);
-    l.open = core_amounts(c, &r).of[RES_GPU] && c->shares.ruled
+    l.open = core_gpu_milli(c, &r) && c->shares.ruled
                ? core_open_models(c, j->leaf, &r, (struct gone){ 0 }, &by)
                : l.all;
     if (ask(&l, 0) && finds_room(&l))
         return 0;
-    ask(&l, LIFT_POOLS | LIFT_MODELS);
+    ask(&l, LIFT_POOLS | LIFT_MODELS | LIFT_TRAITS);
     if (place_check_possible(&c->cluster, l.r, &never) < 0)
         return LIFT_NEVER;
     AUTO(free_p) struct aside *aside = xcalloc(c->cluster.nodes + 1, sizeof *aside);

@@ -1,8 +1,12 @@
 #include "core/place.h"
 
+#include "core/device.h"
+
 #define INFINITE 3e38f
 #define ROW_LOOKS 32 /* cells of one row that are looked at */
 #define GAINS 256    /* that are remembered */
+#define DEVICE_LOOSE                                                                               \
+    0.01f /* thousandths of a GPU, for each free device: the fuller machine first */
 
 /* What a share that takes so many steps of a GPU does to its waste, by how much of that is free; and
  * the best of all GPUs with no more free than that.  Shares come in few sizes, searches often. */
@@ -115,6 +119,11 @@ static void look(struct search *s, struct row_cell *rc, float row_cost)
     const struct cell *ce = &s->c->cell[rc->cell];
     if (s->r->linked && s->k->links > 1 && !room_replicas(s->k, &ce->room, s->r, 1))
         return;
+    if (request_has_devices(s->r)) {
+        if (!room_devices(s->k, &ce->room, s->r, 1))
+            return;
+        cost += DEVICE_LOOSE * (float)ce->room.device[kind_device(s->k, s->r->device[0])];
+    }
     if (s->milli)
         cost += share_cost(s, ce, &gpu);
     if (cost >= s->best_cost)
@@ -248,6 +257,7 @@ bool place_find(struct cluster *c, const struct demand *d, const struct request 
 static int why_no_kind(const struct cluster *c, const struct request *r, struct err *e)
 {
     uint32_t gpus = 0, gpu_mem_mib = 0, cpu_milli = 0, mem_mib = 0; /* the most on one machine */
+    uint32_t dev = NONE;
     for (uint32_t i = 0; i < c->kinds; i++) {
         const struct kind *k = &c->kind[i];
         if ((r->models && !(r->models >> k->model & 1)) || !kind_in_zone(k, r))
@@ -275,9 +285,13 @@ static int why_no_kind(const struct cluster *c, const struct request *r, struct 
         err_set(e, ERR_INVALID, "gpu_mem: %u MiB on one GPU; the largest%s has %u MiB",
                 r->gpu_mem_mib, of, gpu_mem_mib);
         about = "resources.gpu_mem";
+    } else if ((dev = devices_short(c, r, false)) != NONE) {
+        err_set(e, ERR_INVALID, "devices: %u of %s on one machine; the largest has %u",
+                r->device_n[dev], device_name(c, r, dev), devices_most(c, r, dev, false));
+        about = "resources.devices";
     } else {
-        err_set(e, ERR_INVALID,
-                "no single machine has the GPUs, CPUs and memory that a replica asks for");
+        err_set(e, ERR_INVALID, "no single machine has the GPUs, CPUs%s that a replica asks for",
+                request_has_devices(r) ? ", memory and devices" : " and memory");
     }
     err_about(e, "%s", about);
     return err_hint(e, "ask for less on each replica, or for more replicas");
@@ -307,9 +321,11 @@ int place_check_possible(const struct cluster *c, const struct request *r, struc
     const char *where = r->scope == SCOPE_NODE   ? " on one machine"
                       : r->scope == SCOPE_SWITCH ? " behind one switch"
                                                  : "";
-    err_set(e, ERR_INVALID,
-            "replicas: %u of %u GPUs, %.3g CPUs each do not fit%s, even with nothing else running",
-            r->replicas, r->gpus, r->cpu_milli / 1e3, where);
+    err_set(
+        e, ERR_INVALID,
+        "replicas: %u of %u GPUs, %.3g CPUs%s each do not fit%s, even with nothing else running",
+        r->replicas, r->gpus, r->cpu_milli / 1e3,
+        request_has_devices(r) ? " and their devices" : "", where);
     err_about(e, "replicas");
     return err_hint(e, "ask for fewer replicas, or for a wider placement");
 }

@@ -1,6 +1,5 @@
 /* Pools and reservations of machines: which nodes are in them, and how long they are there. */
 #include "core/cell.h"
-#include "core/rules.h"
 
 uint32_t cluster_pool(struct cluster *c, struct str name)
 {
@@ -51,19 +50,34 @@ uint32_t pool_of(struct cluster *c, struct str name, uint32_t node)
 
 void cluster_move(struct cluster *c, uint32_t node, uint32_t pool)
 {
-    const struct kind *was = &c->kind[c->node[node].kind];
-    if (was->pool == pool)
+    struct kind want = kind_build(&c->kind[c->node[node].kind]);
+    if (want.pool == pool)
         return;
-    if (was->pool != NONE)
-        pool_leave(c, was->pool, node);
+    if (want.pool != NONE)
+        pool_leave(c, want.pool, node);
     if (pool != NONE)
         pool_enter(c, pool, node);
-    change_kind(c, node, pool, was->reserved, was->free_ms);
+    want.pool = pool;
+    change_kind(c, node, &want);
+}
+
+void cluster_set_class(struct cluster *c, uint32_t node, struct str name)
+{
+    struct kind want = kind_build(&c->kind[c->node[node].kind]);
+    if (str_is(name, want.class))
+        return;
+    memset(want.class, 0, sizeof want.class);
+    if (name.n)
+        memcpy(want.class, name.p, name.n);
+    change_kind(c, node, &want);
 }
 
 void cluster_reserve(struct cluster *c, uint32_t node, uint16_t reserved, int64_t free_ms)
 {
-    change_kind(c, node, c->kind[c->node[node].kind].pool, reserved, free_ms);
+    struct kind want = kind_build(&c->kind[c->node[node].kind]);
+    want.reserved = reserved;
+    want.free_ms = free_ms;
+    change_kind(c, node, &want);
 }
 
 void cluster_set_left(struct cluster *c, uint32_t pool, int64_t left_ms)
@@ -103,72 +117,42 @@ void cluster_set_reserved(struct cluster *c, uint16_t reserved, int64_t free_ms)
     }
 }
 
-/* ---- zones: the pools that a tenant may use ---- */
+/* ---- zones: the pools that a tenant may use, and the classes that a job may ---- */
 
-static bool list_has(struct str list, struct str name)
+static bool in_pools(const struct cluster *c, uint32_t zone, const struct kind *k)
 {
-    while (list.n) {
-        struct str one;
-        str_cut(list, '|', &one, &list);
-        if (str_eq(str_trim(one), name))
-            return true;
-    }
-    return false;
+    return zones_has(&c->zones, zone,
+                     k->pool == NONE ? STR("-") : str_of(names_get(&c->pool_names, k->pool)));
 }
 
-static bool zone_has(const struct cluster *c, uint32_t zone, uint32_t pool)
+static void set_bit(uint64_t *bits, uint32_t number, bool on)
 {
-    struct str name = pool == NONE ? STR("-") : str_of(names_get(&c->pool_names, pool));
-    return list_has(str_of(names_get(&c->zones, zone - 1)), name);
+    uint64_t bit = UINT64_C(1) << (number % 64);
+    bits[number / 64] = on ? bits[number / 64] | bit : bits[number / 64] & ~bit;
 }
 
 void zones_of_kind(const struct cluster *c, struct kind *k)
 {
     for (uint32_t z = 1; z <= c->zones.n; z++)
-        if (zone_has(c, z, k->pool))
-            k->zones[z / 64] |= UINT64_C(1) << (z % 64);
-}
-
-static bool name_before(struct str a, struct str b)
-{
-    int order = memcmp(a.p, b.p, MIN(a.n, b.n));
-    return order ? order < 0 : a.n < b.n;
-}
-
-/* In the order of their names, each once: equal sets are equal texts. */
-static size_t sort_in(struct str *at, size_t n, struct str one)
-{
-    size_t to = n;
-    for (size_t i = 0; i < n; i++)
-        if (str_eq(at[i], one))
-            return n;
-    for (; to > 0 && name_before(one, at[to - 1]); to--)
-        at[to] = at[to - 1];
-    at[to] = one;
-    return n + 1;
+        if (c->zones.at[z - 1].text)
+            set_bit(k->zones, z, in_pools(c, z, k));
+    for (uint32_t z = 1; z <= c->traits.n && k->class[0]; z++)
+        if (c->traits.at[z - 1].text)
+            set_bit(k->traits, z, zones_has(&c->traits, z, str_of(k->class)));
 }
 
 uint16_t cluster_zone(struct cluster *c, struct str pools, uint16_t within)
 {
-    struct str at[TENANT_POOLS_MAX],
-        in = within ? str_of(names_get(&c->zones, within - 1u)) : pools;
-    char text[TENANT_TEXT_MAX + TENANT_POOLS_MAX + 1];
-    size_t n = 0, len = 0, known = c->zones.n;
-    while (pools.n && n < TENANT_POOLS_MAX) {
-        struct str one;
-        str_cut(pools, '|', &one, &pools);
-        if (list_has(in, str_trim(one)))
-            n = sort_in(at, n, str_trim(one));
-    }
-    for (size_t i = 0; i < n; i++) {
-        if (i)
-            text[len++] = '|';
-        memcpy(text + len, at[i].p, at[i].n);
-        len += at[i].n;
-    }
-    uint32_t zone = names_intern(&c->zones, (struct str){ text, len }) + 1;
-    for (uint32_t k = 0; k < c->kinds && c->zones.n > known; k++)
-        if (zone_has(c, zone, c->kind[k].pool))
-            c->kind[k].zones[zone / 64] |= UINT64_C(1) << (zone % 64);
+    uint32_t used = c->zones.used, zone = zones_intern(&c->zones, pools, within);
+    for (uint32_t k = 0; k < c->kinds && c->zones.used > used; k++)
+        set_bit(c->kind[k].zones, zone, in_pools(c, zone, &c->kind[k]));
+    return (uint16_t)zone;
+}
+
+uint16_t cluster_traits(struct cluster *c, struct str list)
+{
+    uint32_t used = c->traits.used, zone = list.n ? zones_intern(&c->traits, list, 0) : 0;
+    for (uint32_t k = 0; k < c->kinds && c->traits.used > used; k++)
+        set_bit(c->kind[k].traits, zone, zones_has(&c->traits, zone, str_of(c->kind[k].class)));
     return (uint16_t)zone;
 }

@@ -16,6 +16,7 @@
     X(BUDGET, "budget", "its tenant has used up its GPU-hours")                                    \
     X(EXPIRED, "expired", "its tenant's time has ended")                                           \
     X(POOLS, "pools", "its tenant may not use the machines that could run it now")                 \
+    X(NO_MATCH, "no_match", "no machine matches what it asks for of its machine (labels, taints)") \
     X(ROOM, "room", "no machine has room for it now")                                              \
     X(TOO_LARGE, "too_large", "no machine here is large enough for it any more")                   \
     X(WINDOW, "window", "the machines that could run it are lent at other times, or reserved")     \
@@ -26,6 +27,7 @@
     X(SCATTERED, "scattered", "enough GPUs are free, but not close enough together")               \
     X(CPU_BUSY, "cpu_busy", "machines with free GPUs have too few CPUs free")                      \
     X(MEM_BUSY, "memory_busy", "machines with free GPUs have too little memory free")              \
+    X(DEVICE_BUSY, "device_busy", "too few of the devices it asks for are free on one machine")    \
     X(PROMISED, "promised", "room is being made for it: it starts when that is free")              \
     X(KEPT, "kept", "the room is kept free for jobs that go before it")
 enum reason {

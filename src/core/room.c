@@ -32,6 +32,8 @@ bool kind_allows(const struct kind *k, const struct request *r)
         return false;
     if (r->models && !(r->models >> k->model & 1))
         return false;
+    if (request_has_devices(r) && !kind_has_devices(k, r))
+        return false;
     if (request_shares_gpu(r))
         return k->gpus > 0 && kind_share_milli(k, r) > 0;
     return r->gpus == 0 || (r->gpus <= k->gpus && r->gpu_mem_mib <= k->gpu_mem_mib);
@@ -47,6 +49,7 @@ struct room kind_room(const struct kind *k)
     struct room m = { .cpu_milli = k->cpu_milli, .mem_mib = k->mem_mib };
     for (int g = 0; g < k->gpus; g++)
         m.gpu[g] = GPU_MILLI;
+    memcpy(m.device, k->device_n, sizeof m.device);
     return m;
 }
 
@@ -91,6 +94,8 @@ uint32_t room_replicas(const struct kind *k, const struct room *m, const struct 
         return 0;
     if (r->gpus || request_shares_gpu(r))
         n = MIN(n, gpu_replicas(k, m, r));
+    if (request_has_devices(r))
+        n = room_devices(k, m, r, n);
     return n;
 }
 
@@ -145,18 +150,24 @@ uint16_t room_pick(const struct kind *k, const struct room *m, const struct requ
     return r->gpus ? pick_whole(k, m, r->gpus) : 0;
 }
 
-void room_take(struct room *m, const struct request *r, uint16_t mask, uint32_t milli)
+void room_take(const struct kind *k, struct room *m, const struct request *r, uint16_t mask,
+               uint32_t milli)
 {
     for (uint32_t left = mask; left; left &= left - 1)
         m->gpu[__builtin_ctz(left)] = (uint16_t)(m->gpu[__builtin_ctz(left)] - milli);
     m->cpu_milli -= r->cpu_milli;
     m->mem_mib -= r->mem_mib;
+    if (request_has_devices(r))
+        room_move_devices(k, m, r, true);
 }
 
-void room_give(struct room *m, const struct request *r, uint16_t mask, uint32_t milli)
+void room_give(const struct kind *k, struct room *m, const struct request *r, uint16_t mask,
+               uint32_t milli)
 {
     for (uint32_t left = mask; left; left &= left - 1)
         m->gpu[__builtin_ctz(left)] = (uint16_t)(m->gpu[__builtin_ctz(left)] + milli);
     m->cpu_milli += r->cpu_milli;
     m->mem_mib += r->mem_mib;
+    if (request_has_devices(r))
+        room_move_devices(k, m, r, false);
 }

@@ -119,10 +119,10 @@ static void what_is_taken_and_given_back_leaves_the_room_as_it_was(void)
     struct kind k = server();
     struct room m = kind_room(&k), was = m;
     struct request r = { .replicas = 1, .gpus = 2, .cpu_milli = 3000, .mem_mib = 500 };
-    room_take(&m, &r, 1 << 1 | 1 << 5, 1000);
+    room_take(&k, &m, &r, 1 << 1 | 1 << 5, 1000);
     CHECK(m.gpu[1] == 0 && m.gpu[5] == 0 && m.gpu[0] == 1000);
     CHECK(m.cpu_milli == 61000 && m.mem_mib == 255500);
-    room_give(&m, &r, 1 << 1 | 1 << 5, 1000);
+    room_give(&k, &m, &r, 1 << 1 | 1 << 5, 1000);
     CHECK(memcmp(&m, &was, sizeof m) == 0);
 }
 
@@ -150,7 +150,7 @@ static void as_many_can_be_picked_as_are_counted(void)
             CHECK_AT(seed, !r.linked || (mask & 0x0F) == 0 || (mask & 0xF0) == 0);
             for (int g = 0; g < k.gpus; g++)
                 CHECK_AT(seed, !(mask >> g & 1) || m.gpu[g] >= milli);
-            room_take(&m, &r, mask, milli);
+            room_take(&k, &m, &r, mask, milli);
         }
         CHECK_AT(seed, n == 64 || room_replicas(&k, &m, &r, 1) == 0);
     }

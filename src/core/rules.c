@@ -189,7 +189,7 @@ static int check_pools(const struct core *c, const struct event_tenant *t, struc
     }
     for (uint32_t i = 0; i < c->shares.n && n; i++)
         zoned += c->shares.at[i].zone != 0 && !c->shares.at[i].is_user;
-    if (n && c->cluster.zones.n + zoned > ZONES_MAX)
+    if (n && zoned > zones_left(c).zones)
         return err_set(e, ERR_TOO_LARGE, "tenant '%.*s': pools: too many different sets of pools",
                        STR_ARG(t->name));
     return 0;

@@ -33,6 +33,8 @@ static void every_field_makes_a_difference(void)
         { .replicas = 1, .scope = SCOPE_NODE },
         { .replicas = 1, .layout = LAYOUT_SPREAD },
         { .replicas = 1, .linked = 1 },
+        { .replicas = 1, .zone = 1 },
+        { .replicas = 1, .traits = 1 },
     };
     for (uint32_t i = 0; i < ARRAY_LEN(r); i++)
         CHECK_INT(shapes_ref(&s, &r[i]), i);

@@ -1,5 +1,5 @@
 /* Slots of a job and the machines they are on: whether they suit, are free, and what they cost. */
-#include "core/cluster.h"
+#include "core/device.h"
 
 /* Is the slot what a replica takes on this kind of node?  A journal may say anything. */
 static bool slot_suits(const struct kind *k, const struct request *r, const struct slot *s)
@@ -19,14 +19,17 @@ static bool slot_suits(const struct kind *k, const struct request *r, const stru
 }
 
 /* Takes one slot out of the room if all of it is free there. */
-static bool take_slot(struct room *m, const struct request *r, const struct slot *s)
+static bool take_slot(const struct kind *k, struct room *m, const struct request *r,
+                      const struct slot *s)
 {
     if (m->cpu_milli < r->cpu_milli || m->mem_mib < r->mem_mib)
         return false;
     for (uint32_t left = s->gpu_mask; left; left &= left - 1)
         if (m->gpu[__builtin_ctz(left)] < s->milli)
             return false;
-    room_take(m, r, s->gpu_mask, s->milli);
+    if (request_has_devices(r) && room_devices(k, m, r, 1) == 0)
+        return false;
+    room_take(k, m, r, s->gpu_mask, s->milli);
     return true;
 }
 
@@ -49,7 +52,8 @@ static bool has_room(const struct cluster *c, const struct request *r, const str
             return false; /* slots of one node stand together, in order of nodes */
         if (i == 0 || s[i].node != s[i - 1].node)
             m = offered ? c->node[s[i].node].offer : c->node[s[i].node].room;
-        if (!slot_suits(&c->kind[c->node[s[i].node].kind], r, &s[i]) || !take_slot(&m, r, &s[i]))
+        const struct kind *k = &c->kind[c->node[s[i].node].kind];
+        if (!slot_suits(k, r, &s[i]) || !take_slot(k, &m, r, &s[i]))
             return false;
     }
     return true;
@@ -76,5 +80,7 @@ int64_t cluster_cost_milli(const struct cluster *c, const struct request *r, con
         uint32_t model = c->kind[c->node[s[i].node].kind].model;
         gpu_cost += (int64_t)(held * c->model_cost_milli[model] / 1000);
     }
+    if (request_has_devices(r))
+        gpu_cost += (int64_t)n * (int64_t)devices_worth_milli(c, r);
     return gpu_cost + (int64_t)n * r->cpu_milli * cpu_cost_milli / 1000;
 }

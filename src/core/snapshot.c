@@ -122,6 +122,8 @@ static void emit_nodes(struct writer *w)
                                  .gpu_mem_mib = k->gpu_mem_mib,
                                  .cpu_milli = k->cpu_milli,
                                  .mem_mib = k->mem_mib };
+        ev.node.traits = str_of(k->class);
+        ev.node.devices = str_of(names_get(&cl->kits, k->kit));
         if (k->pool != NONE)
             ev.node.pool = str_of(names_get(&cl->pool_names, k->pool));
         if (n->net_switch != NONE)
@@ -195,10 +197,14 @@ static void emit_submit(struct writer *w, const struct job *j)
                                        .known = true };
     ev.submit.models = models_text(w, ev.submit.request.models);
     ev.submit.request.models = 0;
+    ev.submit.devices = cluster_devices_text(&w->c->cluster, &ev.submit.request, &w->arena);
+    memset(ev.submit.request.device, 0, sizeof ev.submit.request.device);
+    memset(ev.submit.request.device_n, 0, sizeof ev.submit.request.device_n);
     const struct reservation *in = reservation_at(w->c, ev.submit.request.reservation);
     ev.submit.reservation = str_of(in ? in->name : "");
     ev.submit.request.stay = 0;
-    ev.submit.request.zone = 0;
+    ev.submit.traits = traits_text(w->c, &ev.submit.request);
+    ev.submit.request.zone = ev.submit.request.traits = 0;
     ev.submit.request.reservation = 0;
     struct after after[AFTER_MAX];
     ev.submit.after = after;

@@ -4,6 +4,7 @@
 
 #include "core/allow.h"
 #include "core/core.h"
+#include "core/device.h"
 #include "core/forecast.h"
 #include "core/later.h"
 #include "core/ledger.h"
@@ -70,7 +71,16 @@ struct core {
 /* What a job counts against limits now; for a share by memory a new kind of node may change it. */
 static inline struct amounts core_amounts(const struct core *c, const struct request *r)
 {
-    return request_amounts(r, cluster_most_share_milli(&c->cluster, r));
+    struct amounts a = request_amounts(r, cluster_most_share_milli(&c->cluster, r));
+    if (request_has_devices(r))
+        a.of[RES_GPU] += devices_worth_milli(&c->cluster, r) * r->replicas;
+    return a;
+}
+
+/* The GPUs in it: what limits count of devices is not among them. */
+static inline uint64_t core_gpu_milli(const struct core *c, const struct request *r)
+{
+    return request_amounts(r, cluster_most_share_milli(&c->cluster, r)).of[RES_GPU];
 }
 
 /* What starting it would add to its tenant's cost, about: where it will run is not known yet. */
@@ -129,6 +139,17 @@ void core_place(struct core *c, uint32_t job, const struct slot *slots, uint32_t
 
 /* tenant.c */
 int tenant_set(struct core *c, const struct event *ev, int64_t now_ms, struct err *e) MUST_USE;
+
+/* traits.c */
+struct zones_left {
+    uint32_t zones, traits; /* numbers that nobody uses */
+};
+struct zones_left zones_left(const struct core *c);
+void zones_drop(struct core *c); /* what nobody uses */
+int traits_check_room(const struct core *c, struct str list, struct err *e) MUST_USE;
+uint16_t traits_use(struct core *c, struct str list); /* one that was checked */
+struct str traits_text(const struct core *c, const struct request *r);
+int traits_set_node(struct core *c, const struct event_node_traits *n, struct err *e) MUST_USE;
 
 /* rules.c */
 int rules_check(const struct core *c, const struct event_tenant *t, struct err *e) MUST_USE;

@@ -80,9 +80,10 @@ static void free_slots(struct room *m, const struct core *c, uint32_t job, uint3
 {
     const struct job *v = &c->queue.job[job];
     const struct request *r = &c->shapes.at[v->shape].request;
+    const struct kind *k = &c->cluster.kind[c->cluster.node[node].kind];
     for (uint32_t i = 0; i < v->held->n; i++)
         if (v->held->slot[i].node == node)
-            room_give(m, r, v->held->slot[i].gpu_mask, v->held->slot[i].milli);
+            room_give(k, m, r, v->held->slot[i].gpu_mask, v->held->slot[i].milli);
 }
 
 static void add_step(struct taker *t, uint32_t job, bool moves, struct slot to)
@@ -108,7 +109,7 @@ static struct slot take_slot(struct taker *t, uint32_t node, const struct reques
     struct room *m = &touch(t, node)->room;
     uint32_t milli = r->gpus ? GPU_MILLI : kind_share_milli(k, r);
     uint16_t mask = room_pick(k, m, r);
-    room_take(m, r, mask, milli);
+    room_take(k, m, r, mask, milli);
     return (struct slot){ .node = node, .gpu_mask = mask, .milli = mask ? (uint16_t)milli : 0 };
 }
 
@@ -366,7 +367,7 @@ static uint32_t held_on(const struct held *h, uint32_t node)
 static bool has_capacity(const struct taker *t)
 {
     const struct cluster *cl = &t->c->cluster;
-    uint64_t milli = 0, need = core_amounts(t->c, t->r).of[RES_GPU];
+    uint64_t milli = 0, need = core_gpu_milli(t->c, t->r);
     t->c->take_looks += cl->nodes;
     for (uint32_t i = 0; i < cl->nodes; i++) {
         struct take_reach *reach = &t->s->reach[i];
@@ -395,11 +396,11 @@ bool take_find(struct core *c, uint32_t job, const struct request *r, const stru
     struct taker t = { .c = c, .s = &c->take, .j = j, .r = r, .rank = u->rank };
     t.worth = (double)u->worth;
     t.express = core_is_express(c, j);
-    if (!(r->gpus || request_shares_gpu(r)) || r->scope == SCOPE_SWITCH)
+    if (!(r->gpus || request_shares_gpu(r) || request_has_devices(r)) || r->scope == SCOPE_SWITCH)
         return false;
     t.overdue = core_is_overdue(c, j, c->now_ms);
     if (!taker_has_rights(&t) && !t.overdue && !j->has_claim &&
-        c->cluster.free.of[RES_GPU] < core_amounts(c, r).of[RES_GPU])
+        c->cluster.free.of[RES_GPU] < core_gpu_milli(c, r))
         return false;
     begin(&t);
     if (!has_capacity(&t))

@@ -19,7 +19,7 @@ static struct small lab(uint32_t nodes, uint32_t gpus)
 }
 
 struct wish {
-    const char *tenant;
+    const char *tenant, *devices; /* devices NULL: none */
     uint16_t gpus;
     uint32_t cpus;
     uint32_t replicas; /* 0: one */
@@ -35,6 +35,7 @@ static uint64_t submit(struct small *s, struct wish w)
         .id = { ++s->last },
         .tenant = str_of(w.tenant),
         .user = STR("u"),
+        .devices = str_of(w.devices ? w.devices : ""),
         .request = { .replicas = MAX(w.replicas, 1u), .gpus = w.gpus, .cpu_milli = w.cpus * 1000 },
         .priority = w.priority ? w.priority : PRIO_NORMAL,
         .thaw_cost_ms = w.stays ? 0 : 30000,
@@ -92,6 +93,29 @@ static void fill(struct small *s, const char *tenant, uint32_t jobs, uint16_t gp
 }
 
 /* ---- whose turn ---- */
+
+/* Slices of GPUs are taken back like GPUs, as far as they are worth something. */
+static void slices_are_shared_like_gpus(void)
+{
+    AUTO(small_free) struct small s = lab(0, 0);
+    struct event n = node_event("m", "x", 1);
+    n.node.devices = STR("x/mig-1g=8@125");
+    small_apply(&s, n);
+    for (int i = 0; i < 16; i++)
+        submit(&s, (struct wish){ .tenant = "a", .devices = "x/mig-1g=1" });
+    CHECK_INT(settle(&s), 0);
+    CHECK_INT(running(&s, 1, 16), 8);
+    s.now_ms += HOUR_MS;
+    for (int i = 0; i < 16; i++)
+        submit(&s, (struct wish){ .tenant = "b", .devices = "x/mig-1g=1" });
+    settle(&s);
+    CHECK_INT(running(&s, 1, 16), 4); /* equal weights: half each */
+    CHECK_INT(running(&s, 17, 32), 4);
+    for (int hour = 0; hour < 5; hour++) { /* and there it stays */
+        s.now_ms += HOUR_MS;
+        CHECK_INT(settle(&s), 0);
+    }
+}
 
 static void a_tenant_gets_its_share_back_and_not_more(void)
 {
@@ -399,6 +423,7 @@ static void a_large_job_of_a_tenant_that_is_owed_starts_in_time(void)
 }
 
 static const struct test tests[] = {
+    { "slices are shared like GPUs", slices_are_shared_like_gpus },
     { "a tenant gets its share back, and not more", a_tenant_gets_its_share_back_and_not_more },
     { "it comes from the one most above", it_comes_from_the_one_most_above },
     { "nobody is taken below a guarantee", nobody_is_taken_below_a_guarantee },

@@ -82,8 +82,10 @@ int tenant_set(struct core *c, const struct event *ev, int64_t now_ms, struct er
     rules_set(c, shares_tenant(&c->shares, t->name), t, now_ms);
     ledger_shares(c);
     rules_recount(c);
-    if (c->cluster.zones.n || t->pools.n)
+    if (c->cluster.zones.used || t->pools.n) {
+        zones_drop(c);
         spread_zones(c);
+    }
     rules_review(c, ev->t_ms);
     queue_wake_all(&c->queue, &c->shapes, &c->shares);
     return 0;

@@ -24,10 +24,14 @@ typedef struct {
 #define GPUS_PER_NODE_MAX 16 /* GPUs one node may have */
 #define MODELS_MAX 64        /* GPU models in one cluster: a request names them as bits */
 #define MODEL_COST_MAX                                                                             \
-    1000000u /* thousandths of the reference GPU: sums of costs do not overflow */
+    1000000u           /* thousandths of the reference GPU: sums of costs do not overflow */
+#define DEVICES_MAX 64 /* names of other devices in one cluster */
+#define DEVICES_EACH 8 /* of them on one node, and in one request */
 #define REPLICAS_MAX 4096
 #define NAME_MAX_BYTES 253
-#define TREE_DEPTH_MAX 8 /* tenants above one another, the user included */
+#define TRAITS_NAME_MAX 64u    /* bytes of the name of a class of machines */
+#define TRAITS_TEXT_MAX 65536u /* bytes of a list of them */
+#define TREE_DEPTH_MAX 8       /* tenants above one another, the user included */
 
 /* What is counted against a limit. */
 #define RESOURCES(X)                                                                               \
@@ -108,10 +112,13 @@ struct request {
     uint16_t reservation; /* the core's own: the number of the one that it runs in; 0: none */
     uint16_t zone;        /* the core's own: the pools that its tenant may use; 0: every machine */
     uint32_t disk_mib;    /* scratch space of each replica; no machine is asked for it */
-    uint8_t notebook;     /* 1: it counts as a notebook */
-    uint8_t zero[7];      /* no padding: requests are compared and hashed as bytes */
+    uint16_t traits;      /* the core's own: the classes of machines that it may use; 0: all */
+    uint16_t device_n[DEVICES_EACH]; /* so many of each device that follows */
+    uint8_t notebook;                /* 1: it counts as a notebook */
+    uint8_t device[DEVICES_EACH];    /* the core's own: see device.h; from 1, 0: no more of them */
+    uint8_t zero[5];                 /* no padding: requests are compared and hashed as bytes */
 };
-_Static_assert(offsetof(struct request, zero) + 7 == sizeof(struct request),
+_Static_assert(offsetof(struct request, zero) + 5 == sizeof(struct request),
                "a request has no hidden padding");
 
 static inline bool request_shares_gpu(const struct request *r)

@@ -75,7 +75,10 @@ bool core_node(const struct core *c, node_id id, struct node_view *out)
         .mem_free_mib = n->room.mem_mib,
         .kept = n->kept.job != NONE,
         .reserved = k->reserved,
+        .traits = k->class,
+        .devices = names_get(&c->cluster.kits, k->kit),
     };
+    memcpy(out->device_free, n->room.device, sizeof out->device_free);
     memcpy(out->gpu_free, n->room.gpu, sizeof out->gpu_free);
     put_pool(c, k, out);
     return true;
@@ -85,18 +88,23 @@ static enum reason why_waits(const struct core *c, const struct job *j)
 {
     enum reason why = queue_why(&c->queue, &c->shapes, j->group);
     const struct request *r = &c->shapes.at[j->shape].request;
-    bool allowed = false, in_zone = false;
+    bool allowed = false, matches = false, in_zone = false;
     if (why == WHY_ROOM && r->reservation &&
         reservation_at(c, r->reservation)->from_ms > c->wall_ms)
         return WHY_RESERVED;
     for (uint32_t k = 0; why == WHY_ROOM && k < c->cluster.kinds; k++) {
         bool allows = kind_allows(&c->cluster.kind[k], r);
         allowed = allowed || allows;
+        matches = matches || (allows && kind_matches(&c->cluster.kind[k], r));
         in_zone = in_zone || (allows && kind_in_zone(&c->cluster.kind[k], r));
         if (kind_takes(&c->cluster.kind[k], r))
             return why;
     }
-    return why != WHY_ROOM ? why : in_zone ? WHY_WINDOW : allowed ? WHY_POOLS : WHY_TOO_LARGE;
+    return why != WHY_ROOM ? why
+         : in_zone         ? WHY_WINDOW
+         : matches         ? WHY_POOLS
+         : allowed         ? WHY_NO_MATCH
+                           : WHY_TOO_LARGE;
 }
 
 static enum reason why_not(const struct core *c, const struct job *j, const struct later *l)
@@ -115,7 +123,7 @@ static struct request request_of(const struct core *c, const struct job *j)
 {
     struct request r = c->shapes.at[j->shape].request;
     r.stay = 0;
-    r.zone = 0;
+    r.zone = r.traits = 0;
     return r;
 }
 
@@ -134,11 +142,13 @@ bool core_job(const struct core *c, job_id id, struct job_view *out)
         .submit_ms = j->submit_ms,
         .stated_ms = j->stated_ms,
         .eta = j->eta,
+        .awake = j->awake,
         .is_stated = j->is_stated,
         .since_ms = j->since_ms,
         .begin_ms = l && later_is_early(c, l) ? l->begin_ms : 0,
         .afters = l && !l->never ? l->open : 0,
         .why = why_not(c, j, l),
+        .traits = traits_text(c, &c->shapes.at[j->shape].request),
         .slots = j->held ? j->held->slot : NULL,
         .n = j->held ? j->held->n : 0,
     };
@@ -205,7 +215,7 @@ static int audit_slot(const struct cluster *cl, const struct request *r, const s
                       struct room *m, struct err *e)
 {
     const struct room before = *m;
-    room_take(m, r, s->gpu_mask, s->milli);
+    room_take(&cl->kind[cl->node[s->node].kind], m, r, s->gpu_mask, s->milli);
     for (int g = 0; g < GPUS_PER_NODE_MAX; g++)
         if (m->gpu[g] > before.gpu[g])
             return err_set(e, ERR_INTERNAL, "node %s: GPU %d is given out twice",
@@ -213,6 +223,10 @@ static int audit_slot(const struct cluster *cl, const struct request *r, const s
     if (m->cpu_milli > before.cpu_milli || m->mem_mib > before.mem_mib)
         return err_set(e, ERR_INTERNAL, "node %s: CPU or memory is given out twice",
                        cl->node[s->node].name);
+    for (int i = 0; i < DEVICES_EACH; i++)
+        if (m->device[i] > before.device[i])
+            return err_set(e, ERR_INTERNAL, "node %s: devices are given out twice",
+                           cl->node[s->node].name);
     return 0;
 }
 

@@ -87,6 +87,7 @@ static void submit(struct show *s)
     ev.submit.begin_ms = 0;
     ev.submit.afters = 0;
     ev.submit.held = false;
+    ev.submit.traits = STR("");     /* no machine that could run it may ever be of its classes */
     ev.submit.request.replicas = 1; /* machines of different windows may never be open together */
     ev.submit.request.scope = ev.submit.request.layout = 0;
     s->submit_ms = s->w.now_ms + rng_below(&s->w.rng, 2 * SUBMIT_MS / JOBS);

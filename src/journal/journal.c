@@ -5,6 +5,7 @@
 
 enum field_type {
     F_STR,
+    F_LONG,
     F_U8,
     F_U16,
     F_U32,
@@ -20,25 +21,20 @@ enum field_type {
     F_MODELS
 };
 
-/* A plain number has so many bytes and is at most `max`; `word` is for the reference. */
+/* A plain number has so many bytes and is at most `max`, a text has at most `max` bytes; `word` is for
+ * the reference. */
 static const struct {
     uint8_t bytes;
     uint64_t max;
     const char *word;
 } types[] = {
-    [F_STR] = { 0, 0, "text" },
-    [F_U8] = { 1, 1, "0 or 1" },
-    [F_U16] = { 2, UINT16_MAX, "number" },
-    [F_U32] = { 4, UINT32_MAX, "number" },
-    [F_U64] = { 8, INT64_MAX, "number" },
-    [F_I64] = { 0, 0, "number" },
-    [F_BOOL] = { 1, 1, "true/false" },
-    [F_ENUM8] = { 1, 0, "word" },
-    [F_ENUM] = { 4, 0, "word" },
-    [F_AMOUNTS] = { 0, 0, "object" },
-    [F_LINKS] = { 0, 0, "list" },
-    [F_SLOTS] = { 0, 0, "list" },
-    [F_AFTER] = { 0, 0, "list" },
+    [F_STR] = { 0, 4096, "text" },         [F_LONG] = { 0, TRAITS_TEXT_MAX, "text" },
+    [F_U8] = { 1, 1, "0 or 1" },           [F_U16] = { 2, UINT16_MAX, "number" },
+    [F_U32] = { 4, UINT32_MAX, "number" }, [F_U64] = { 8, INT64_MAX, "number" },
+    [F_I64] = { 0, 0, "number" },          [F_BOOL] = { 1, 1, "true/false" },
+    [F_ENUM8] = { 1, 0, "word" },          [F_ENUM] = { 4, 0, "word" },
+    [F_AMOUNTS] = { 0, 0, "object" },      [F_LINKS] = { 0, 0, "list" },
+    [F_SLOTS] = { 0, 0, "list" },          [F_AFTER] = { 0, 0, "list" },
     [F_MODELS] = { 0, 0, "list" },
 };
 
@@ -110,6 +106,12 @@ static const struct field {
     { EVENT_NODE, "switch", F_STR, AT(node.net_switch), false, NULL, "network switch it hangs on" },
     { EVENT_NODE, "pool", F_STR, AT(node.pool), false, NULL,
       "machines that are lent at the same times" },
+    { EVENT_NODE, "traits", F_LONG, AT(node.traits), false, NULL,
+      "its class to the engine; absent: none" },
+    { EVENT_NODE, "devices", F_STR, AT(node.devices), false, NULL,
+      "what it has beyond GPUs, 'name=count@worth,…' in order of names; worth, which may be "
+      "absent: "
+      "thousandths of a GPU" },
     { EVENT_NODE, "gpus", F_U32, AT(node.gpus), false, NULL, "" },
     { EVENT_NODE, "gpu_mem_mib", F_U32, AT(node.gpu_mem_mib), false, NULL, "of each GPU" },
     { EVENT_NODE, "cpu_milli", F_U32, AT(node.cpu_milli), true, NULL, "" },
@@ -119,6 +121,10 @@ static const struct field {
 
     { EVENT_NODE_POOL, "name", F_STR, AT(node_pool.name), true, NULL, "" },
     { EVENT_NODE_POOL, "pool", F_STR, AT(node_pool.pool), false, NULL, "absent: out of its pool" },
+
+    { EVENT_NODE_TRAITS, "name", F_STR, AT(node_traits.name), true, NULL, "" },
+    { EVENT_NODE_TRAITS, "traits", F_LONG, AT(node_traits.traits), false, NULL,
+      "its class from now on; absent: none" },
 
     { EVENT_NODE_STATE, "name", F_STR, AT(node_state.name), true, NULL, "" },
     { EVENT_NODE_STATE, "state", F_ENUM, AT(node_state.state), true, names_node_state, "" },
@@ -135,6 +141,8 @@ static const struct field {
     { EVENT_SUBMIT, "user", F_STR, AT(submit.user), true, NULL, "" },
     { EVENT_SUBMIT, "models", F_STR, AT(submit.models), false, NULL,
       "allowed GPU models, 'A|B'; absent: any" },
+    { EVENT_SUBMIT, "devices", F_STR, AT(submit.devices), false, NULL,
+      "devices of each replica beyond GPUs, 'name=count,…' in order of names" },
     { EVENT_SUBMIT, "replicas", F_U32, AT(submit.request.replicas), true, NULL, "" },
     { EVENT_SUBMIT, "gpus", F_U16, AT(submit.request.gpus), false, NULL,
       "whole GPUs of each replica" },
@@ -181,9 +189,15 @@ static const struct field {
       "one user's jobs with the same number are the same work" },
     { EVENT_SUBMIT, "reservation", F_STR, AT(submit.reservation), false, NULL,
       "it runs in this reservation until that ends" },
+    { EVENT_SUBMIT, "traits", F_LONG, AT(submit.traits), false, NULL,
+      "classes of machines it may use, 'a|b'; absent: all" },
 
     { EVENT_JOB, "job", F_U64, AT(job.id), true, NULL, "" },
     { EVENT_JOB, "what", F_ENUM, AT(job.what), true, names_job_event, "" },
+
+    { EVENT_JOB_TRAITS, "job", F_U64, AT(job_traits.id), true, NULL, "" },
+    { EVENT_JOB_TRAITS, "traits", F_LONG, AT(job_traits.traits), false, NULL,
+      "as of a submit, from its next start on" },
 
     { EVENT_PLACE, "job", F_U64, AT(place.id), true, NULL, "" },
     { EVENT_PLACE, "slots", F_SLOTS, AT(place.slots), true, NULL,
@@ -368,6 +382,7 @@ static void write_field(struct json_out *w, const struct event *ev, const struct
     uint64_t v = load(f, p);
     switch (f->type) {
     case F_STR:
+    case F_LONG:
         if (s->n || f->needed)
             json_put_str(w, f->key, *s);
         break;
@@ -597,8 +612,9 @@ static int read_str(const struct json *obj, const struct field *f, struct arena 
                     struct err *e)
 {
     struct str s = { "", 0 };
-    int rc = f->needed ? json_need_str(obj, f->key, 4096, &s, e)
-                       : json_get_str(obj, f->key, 4096, &s, e);
+    size_t max = types[f->type].max;
+    int rc =
+        f->needed ? json_need_str(obj, f->key, max, &s, e) : json_get_str(obj, f->key, max, &s, e);
     if (rc < 0)
         return -1;
     *out = (struct str){ arena_strndup(a, s.p, s.n), s.n };
@@ -612,7 +628,8 @@ static int read_field(const struct json *obj, const struct field *f, struct aren
     uint64_t v = 0;
     uint32_t i = 0;
     switch (f->type) {
-    case F_STR: return read_str(obj, f, a, p, e);
+    case F_STR:
+    case F_LONG: return read_str(obj, f, a, p, e);
     case F_I64:
         return f->needed ? json_need_i64(obj, f->key, INT64_MIN, INT64_MAX, p, e)
                          : json_get_i64(obj, f->key, INT64_MIN, INT64_MAX, p, e);

@@ -251,7 +251,8 @@ static bool same_facts(const struct core *a, const struct core *b, const struct 
         if (!core_node(b, (node_id){ i }, &n) || strcmp(m.name, n.name) != 0 ||
             m.state != n.state || strcmp(m.pool, n.pool) != 0 || m.open != n.open ||
             m.opens_ms != n.opens_ms || m.closes_ms != n.closes_ms ||
-            m.cpu_free_milli != n.cpu_free_milli ||
+            m.cpu_free_milli != n.cpu_free_milli || strcmp(m.devices, n.devices) != 0 ||
+            memcmp(m.device_free, n.device_free, sizeof m.device_free) != 0 ||
             memcmp(m.gpu_free, n.gpu_free, sizeof m.gpu_free) != 0)
             return false;
     for (size_t i = 0; i < w->lives; i++)

@@ -40,21 +40,23 @@ static struct event of(enum event_kind kind)
     case EVENT_MODEL: ev.model = (struct event_model){ STR("A100"), 2500 }; break;
     case EVENT_TENANT: ev.tenant = whole_tenant(&half); break;
     case EVENT_USER: ev.user = (struct event_user){ STR("vision"), STR("ann \"x\""), 500 }; break;
-    case EVENT_POOL:
-        ev.pool = (struct event_pool){ STR("desks"), STR("Mon-Fri 20:00-08:00") };
-        break;
+    case EVENT_POOL: ev.pool = (struct event_pool){ STR("desks"), STR("Mon-Fri 20-08") }; break;
     case EVENT_BURST: ev.burst = (struct event_burst){ STR("vision"), 5, 3, -7, 9, 0, 0 }; break;
     case EVENT_RESERVE:
         ev.reserve = (struct event_reserve){ STR("class"), STR("course"), 5, 1700000000000,
                                              STR("srv1,srv2") };
         break;
     case EVENT_NODE:
-        ev.node = (struct event_node){ STR("srv1"), STR("A100"), STR("sw"), STR("desks"),  4,
-                                       40960,       64000,       262144,    { 0, 0, 1, 1 } };
+        ev.node =
+            (struct event_node){ STR("srv1"),    STR("A100"), STR("sw"), STR("desks"), STR("c\"1"),
+                                 STR("x/nic=2"), 4,           40960,     64000,        262144,
+                                 { 0, 0, 1, 1 } };
         break;
+    case EVENT_NODE_TRAITS: /* of the same form */
     case EVENT_NODE_POOL:
         ev.node_pool = (struct event_node_pool){ STR("srv1"), STR("desks") };
         break;
+    case EVENT_JOB_TRAITS: ev.job_traits = (struct event_job_traits){ { 42 }, STR("c|d") }; break;
     case EVENT_NODE_STATE:
         ev.node_state = (struct event_node_state){ STR("srv1"), NODE_DRAIN };
         break;
@@ -64,6 +66,7 @@ static struct event of(enum event_kind kind)
             .tenant = STR("vision"),
             .user = STR("ann"),
             .models = STR("A100|V100"),
+            .devices = STR("x/mig-1g=2"),
             .request = { .replicas = 2,
                          .gpus = 3,
                          .gpu_mem_mib = 1024,
@@ -89,6 +92,7 @@ static struct event of(enum event_kind kind)
             .restarts = true,
             .limit_ms = 3600000,
             .family = 4000000000,
+            .traits = STR("c2|c1"),
         };
         break;
     case EVENT_JOB: ev.job = (struct event_job){ { 42 }, JOB_EV_FREEZE }; break;
@@ -141,21 +145,25 @@ static const char *const lines[] = {
                        "\"budget_until_ms\":1700000008000,\"removed\":true}\n",
     [EVENT_USER] = T "\"user\",\"tenant\":\"vision\",\"user\":\"ann \\\"x\\\"\","
                      "\"weight_milli\":500}\n",
-    [EVENT_POOL] = T "\"pool\",\"name\":\"desks\",\"calendar\":\"Mon-Fri 20:00-08:00\"}\n",
+    [EVENT_POOL] = T "\"pool\",\"name\":\"desks\",\"calendar\":\"Mon-Fri 20-08\"}\n",
     [EVENT_NODE] = T "\"node\",\"name\":\"srv1\",\"model\":\"A100\",\"switch\":\"sw\","
-                     "\"pool\":\"desks\",\"gpus\":4,"
+                     "\"pool\":\"desks\",\"traits\":\"c\\\"1\",\"devices\":\"x/nic=2\",\"gpus\":4,"
                      "\"gpu_mem_mib\":40960,\"cpu_milli\":64000,\"mem_mib\":262144,"
                      "\"links\":[0,0,1,1]}\n",
     [EVENT_NODE_STATE] = T "\"node_state\",\"name\":\"srv1\",\"state\":\"drain\"}\n",
     [EVENT_SUBMIT] = T "\"submit\",\"job\":42,\"tenant\":\"vision\",\"user\":\"ann\","
-                       "\"models\":\"A100|V100\",\"replicas\":2,\"gpus\":3,\"gpu_mem_mib\":1024,"
+                       "\"models\":\"A100|V100\",\"devices\":\"x/"
+                       "mig-1g=2\",\"replicas\":2,\"gpus\":3,\"gpu_mem_mib\":1024,"
                        "\"cpu_milli\":1500,\"mem_mib\":2048,\"disk_mib\":10240,"
                        "\"notebook\":1,\"within\":\"switch\","
                        "\"layout\":\"spread\",\"linked\":1,\"priority\":\"high\",\"held\":true,"
                        "\"begin_ms\":1700000003000,\"after\":[[7,1,\"ok\"],[20,100,\"bad\"]],"
                        "\"known\":true,\"frozen\":2,\"since_ms\":-7,\"wait_ms\":-5,"
                        "\"ran_ms\":600000,\"taken\":3,\"thaw_cost_ms\":30000,"
-                       "\"restarts\":true,\"limit_ms\":3600000,\"family\":4000000000}\n",
+                       "\"restarts\":true,\"limit_ms\":3600000,\"family\":4000000000,"
+                       "\"traits\":\"c2|c1\"}\n",
+    [EVENT_NODE_TRAITS] = T "\"node_traits\",\"name\":\"srv1\",\"traits\":\"desks\"}\n",
+    [EVENT_JOB_TRAITS] = T "\"job_traits\",\"job\":42,\"traits\":\"c|d\"}\n",
     [EVENT_JOB] = T "\"job\",\"job\":42,\"what\":\"freeze\"}\n",
     [EVENT_PLACE] = T "\"place\",\"job\":42,\"slots\":[[3,129,1000],[7,0,0]]}\n",
     [EVENT_TAKE] = T "\"take\",\"job\":42,\"by\":43,\"why\":\"budget\"}\n",

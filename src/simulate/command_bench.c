@@ -101,10 +101,12 @@ static void scale_table(const struct scale_result *r, struct buf *b)
                "    after one submit   %10.4f ms   99 %% under %.4f ms\n"
                "    after one end      %10.4f ms   99 %% under %.4f ms\n"
                "    why a job waits    %10.2f ms   the worst of some\n"
-               "    memory             %10.0f MiB  %.0f bytes a waiting job\n",
+               "    memory             %10.0f MiB  %.0f bytes a waiting job\n"
+               "    yardstick          %10.2f ms   the same work everywhere: how fast this machine "
+               "is just now\n",
                r->nodes, r->jobs, r->full_pass_ms, (unsigned long long)r->placed,
                r->considered_per_s, r->submit_ms, r->submit_p99_ms, r->end_ms, r->end_p99_ms,
-               r->why_ms, r->rss_mib, r->bytes_per_job);
+               r->why_ms, r->rss_mib, r->bytes_per_job, r->yardstick_ms);
 }
 
 static int run_scale(int argc, char *const *argv, struct err *e)
@@ -115,6 +117,7 @@ static int run_scale(int argc, char *const *argv, struct err *e)
     if (opts_parse(scale_opts, ARRAY_LEN(scale_opts), argc, argv, &a, e) < 0 ||
         scale_run((uint32_t)a.nodes, (uint32_t)a.jobs, a.seed, &r, e) < 0)
         return -1;
+    r.yardstick_ms = scale_yardstick_ms();
     if (a.json)
         scale_json(&r, &b);
     else

@@ -186,7 +186,7 @@ static int share_score(const struct fgd *f, const struct kind *k, const struct r
         if (m->gpu[g] < milli)
             continue;
         struct room after = *m;
-        room_take(&after, r, (uint16_t)(1u << g), milli);
+        room_take(k, &after, r, (uint16_t)(1u << g), milli);
         int score = percent(frag - fragmentation(f, k, &after));
         if (score > best) {
             best = score;
@@ -205,7 +205,7 @@ static int fgd_score(void *self, const struct kind *k, uint32_t cell, const stru
     if (request_shares_gpu(r))
         return share_score(f, k, &ce->room, r, frag, &gpu);
     struct room after = ce->room;
-    room_take(&after, r, room_pick(k, &ce->room, r), GPU_MILLI);
+    room_take(k, &after, r, room_pick(k, &ce->room, r), GPU_MILLI);
     return percent(frag - fragmentation(f, k, &after));
 }
 

@@ -39,7 +39,9 @@ static void keep_submit(struct arena *a, struct event_submit *s)
     s->tenant = keep_str(a, s->tenant);
     s->user = keep_str(a, s->user);
     s->models = keep_str(a, s->models);
+    s->devices = keep_str(a, s->devices);
     s->reservation = keep_str(a, s->reservation);
+    s->traits = keep_str(a, s->traits);
     s->after = keep_bytes(a, s->after, s->afters, sizeof *s->after);
 }
 
@@ -69,6 +71,8 @@ void event_keep(struct arena *a, struct event *ev)
         ev->node.model = keep_str(a, ev->node.model);
         ev->node.net_switch = keep_str(a, ev->node.net_switch);
         ev->node.pool = keep_str(a, ev->node.pool);
+        ev->node.traits = keep_str(a, ev->node.traits);
+        ev->node.devices = keep_str(a, ev->node.devices);
         break;
     case EVENT_RESERVE:
         ev->reserve.name = keep_str(a, ev->reserve.name);
@@ -83,6 +87,11 @@ void event_keep(struct arena *a, struct event *ev)
         ev->node_pool.name = keep_str(a, ev->node_pool.name);
         ev->node_pool.pool = keep_str(a, ev->node_pool.pool);
         break;
+    case EVENT_NODE_TRAITS:
+        ev->node_traits.name = keep_str(a, ev->node_traits.name);
+        ev->node_traits.traits = keep_str(a, ev->node_traits.traits);
+        break;
+    case EVENT_JOB_TRAITS: ev->job_traits.traits = keep_str(a, ev->job_traits.traits); break;
     case EVENT_NODE_STATE: ev->node_state.name = keep_str(a, ev->node_state.name); break;
     case EVENT_PAST:
         ev->past.tenant = keep_str(a, ev->past.tenant);

@@ -131,6 +131,8 @@ static const char *wrong_field(const struct event *ev, const struct err *e)
     case EVENT_RESERVE: return e->code == ERR_NOT_FOUND ? "nodes" : "until_ms";
     case EVENT_POOL: return e->code == ERR_INVALID && ev->pool.name.n ? "calendar" : "name";
     case EVENT_NODE_POOL: return e->code == ERR_NOT_FOUND ? "name" : "pool";
+    case EVENT_NODE_TRAITS: return e->code == ERR_NOT_FOUND ? "name" : "traits";
+    case EVENT_JOB_TRAITS: return e->code == ERR_NOT_FOUND ? "job" : "traits";
     case EVENT_NODE_STATE:
     case EVENT_MODEL: return "name";
     case EVENT_PAST: return e->code == ERR_NOT_FOUND ? "tenant" : "cost_ms";

@@ -186,6 +186,17 @@ static int tell_job(struct own *o, const struct event *ev, struct err *e)
     return what == JOB_EV_FREEZE && o->life[i].phase == RUNS ? own_freeze(o, (uint32_t)i, e) : 0;
 }
 
+/* One that has ended here, or never came, asks for nothing any more. */
+static int tell_job_traits(struct own *o, struct event ev, struct err *e)
+{
+    uint64_t i;
+    struct job_view v;
+    if (!map_get(&o->told.by_id, ev.job_traits.id.v, &i) || !o->life[i].number)
+        return 0;
+    ev.job_traits.id.v = o->life[i].number;
+    return core_job(o->core, ev.job_traits.id, &v) ? own_tell(o, &ev, e) : 0;
+}
+
 /* Decisions from before the journal begins.  What has no room in this world waits. */
 static int tell_decision(struct own *o, struct event ev, struct err *e)
 {
@@ -271,6 +282,7 @@ static int tell_step(struct own *o, const struct trace_step *s, uint32_t ghost, 
     case EVENT_POLICY: return tell_policy(o, ev, e);
     case EVENT_NODE: return tell_node(o, s, e);
     case EVENT_JOB: return tell_job(o, &ev, e);
+    case EVENT_JOB_TRAITS: return tell_job_traits(o, ev, e);
     case EVENT_PLACE:
     case EVENT_PROMISE:
     case EVENT_TAKE: return tell_decision(o, ev, e);
@@ -283,6 +295,7 @@ static int tell_step(struct own *o, const struct trace_step *s, uint32_t ghost, 
     case EVENT_POOL:
     case EVENT_USER:
     case EVENT_NODE_POOL:
+    case EVENT_NODE_TRAITS:
     case EVENT_NODE_STATE:
     case EVENT_PASS:
     case EVENT_PAST:

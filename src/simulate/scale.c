@@ -18,6 +18,9 @@
 #define NODES_A_SWITCH 32
 #define CHANGES 500 /* small changes measured of each sort */
 #define WHYS 200    /* waiting jobs that are asked why, from the first to the last */
+#define YARD_WORDS (1u << 22)
+#define YARD_JUMPS (1u << 20)
+#define YARD_SORTED (1u << 18)
 
 static const char *const models[] = { "a100", "h100", "l40s", "rtx4090" };
 
@@ -193,11 +196,11 @@ static int measure_changes(struct bench *b, bool submit, double *out_mean_ms, do
     for (int i = 0; i < CHANGES; i++) {
         struct plan p;
         struct event ev = make_job(b);
-        int64_t begin = clock_mono_ns();
+        int64_t begin = clock_cpu_ns();
         int rc = submit ? apply(b, &ev, e) : end_one(b, e);
         arena_reset(&b->arena);
         core_pass(b->core, (int64_t)b->last_job, &b->arena, &p);
-        ms[i] = (double)(clock_mono_ns() - begin) / 1e6;
+        ms[i] = (double)(clock_cpu_ns() - begin) / 1e6;
         sum += ms[i];
         if (rc < 0)
             return -1;
@@ -230,11 +233,11 @@ static double measure_why(struct bench *b, uint64_t first)
         struct advice ad[ADVICE_MAX];
         struct explanation x;
         struct err e;
-        int64_t begin = clock_mono_ns();
+        int64_t begin = clock_cpu_ns();
         if (core_explain(b->core, id, (int64_t)b->last_job, &x, &e) < 0)
             continue;
         core_advise(b->core, id, ad);
-        worst_ms = MAX(worst_ms, (double)(clock_mono_ns() - begin) / 1e6);
+        worst_ms = MAX(worst_ms, (double)(clock_cpu_ns() - begin) / 1e6);
     }
     return worst_ms;
 }
@@ -246,9 +249,40 @@ static int submit_queue(struct bench *b, uint32_t jobs, struct err *e)
         struct event ev = make_job(b);
         if (apply(b, &ev, e) < 0)
             return -1;
-        progress_set(bar, i);
+        progress_set(bar, i + 1);
     }
     return 0;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+double scale_yardstick_ms(void)
+{
+    struct rng rng = { 1 };
+    uint32_t *next = xcalloc(YARD_WORDS, sizeof *next), at = 0;
+    uint64_t *sorted = xcalloc(YARD_SORTED, sizeof *sorted);
+    for (uint32_t i = 0; i < YARD_WORDS; i++)
+        next[i] = i;
+    for (uint32_t i = YARD_WORDS - 1; i > 0; i--) { /* one ring through all of them (Sattolo) */
+        uint32_t k = rng_below(&rng, i), old = next[i];
+        next[i] = next[k];
+        next[k] = old;
+    }
+    for (uint32_t i = 0; i < YARD_SORTED; i++)
+        sorted[i] = rng_u64(&rng);
+    int64_t begin = clock_cpu_ns();
+    for (uint32_t i = 0; i < YARD_JUMPS; i++)
+        at = next[at];
+    sorted[0] += at; /* so that the jumps are made */
+    qsort(sorted, YARD_SORTED, sizeof *sorted, by_number);
+    double ms = (double)(clock_cpu_ns() - begin) / 1e6;
+    free(next);
+    free(sorted);
+    return ms;
 }
 
 int scale_run(uint32_t nodes, uint32_t jobs, uint64_t seed, struct scale_result *out, struct err *e)
@@ -267,9 +301,9 @@ int scale_run(uint32_t nodes, uint32_t jobs, uint64_t seed, struct scale_result 
     struct core_totals t = core_totals(b.core);
     r.cells = t.cells;
     r.shapes = t.shapes;
-    int64_t begin = clock_mono_ns();
+    int64_t begin = clock_cpu_ns();
     core_pass_full(b.core, (int64_t)b.last_job, &b.arena, &p);
-    r.full_pass_ms = (double)(clock_mono_ns() - begin) / 1e6;
+    r.full_pass_ms = (double)(clock_cpu_ns() - begin) / 1e6;
     r.considered = p.considered;
     r.placed = p.n;
     r.considered_per_s = (double)jobs / r.full_pass_ms * 1e3;
@@ -296,6 +330,7 @@ void scale_json(const struct scale_result *r, struct buf *out)
     json_put_f64(&w, "incremental_submit_ms", r->submit_ms, 5);
     json_put_f64(&w, "incremental_end_ms", r->end_ms, 5);
     json_put_f64(&w, "rss_mib", r->rss_mib, 1);
+    json_put_f64(&w, "yardstick_ms", r->yardstick_ms, 3);
     json_put_f64(&w, "incremental_submit_p99_ms", r->submit_p99_ms, 5);
     json_put_f64(&w, "incremental_end_p99_ms", r->end_p99_ms, 5);
     json_put_f64(&w, "why_ms", r->why_ms, 3);

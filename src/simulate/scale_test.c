@@ -21,7 +21,7 @@ static void a_small_run_gives_plausible_figures(void)
                                r.submit_p99_ms, r.end_ms,           r.end_p99_ms,   r.rss_mib };
     for (size_t i = 0; i < ARRAY_LEN(figures); i++)
         CHECK(isfinite(figures[i]) && figures[i] > 0);
-    CHECK(r.submit_p99_ms >= r.submit_ms / 2 && isfinite(r.bytes_per_job));
+    CHECK(isfinite(r.bytes_per_job));
     CHECK(r.nodes == 40 && r.jobs == 500);
     CHECK(r.placed > 0 && r.placed < 500); /* half of the cluster was free, the queue is longer */
     CHECK(r.considered > 0 && r.cells > 1 && r.cells <= 40 && r.shapes > 1);
@@ -58,10 +58,17 @@ static void the_json_has_the_figures_as_numbers(void)
     }
 }
 
+static void the_yardstick_takes_its_time(void)
+{
+    double ms = scale_yardstick_ms();
+    CHECK(isfinite(ms) && ms > 0.1);
+}
+
 static const struct test tests[] = {
     { "a small run gives plausible figures", a_small_run_gives_plausible_figures },
     { "the same seed places the same jobs", the_same_seed_places_the_same_jobs },
     { "the smallest sizes run too", the_smallest_sizes_run_too },
     { "the JSON has the figures as numbers", the_json_has_the_figures_as_numbers },
+    { "the yardstick takes its time", the_yardstick_takes_its_time },
 };
 TEST_MAIN(tests)

@@ -236,6 +236,7 @@ static void forget_steps(struct trace *t, struct str node)
         bool event = s->kind == STEP_EVENT;
         if ((event && s->ev.kind == EVENT_NODE && str_eq(s->ev.node.name, node)) ||
             (event && s->ev.kind == EVENT_NODE_POOL && str_eq(s->ev.node_pool.name, node)) ||
+            (event && s->ev.kind == EVENT_NODE_TRAITS && str_eq(s->ev.node_traits.name, node)) ||
             ((s->kind == STEP_LOST || (event && s->ev.kind == EVENT_NODE_STATE)) &&
              str_eq(s->ev.node_state.name, node)))
             s->kind = STEP_NONE;
