@@ -34,6 +34,10 @@ static const struct spec_field fields[] = {
       "GPU memory that a share must have at least", "8Gi" },
     { "resources", "gpu_type", VALUE_NAME, AT(gpu_type), 1024,
       "GPU models it may use, separated by |; by default any", "A100|H100" },
+    { "resources", "devices", VALUE_DEVICES, AT(devices), DEVICES_EACH,
+      "devices of each replica that are no GPUs of their own: slices of GPUs, network cards; the "
+      "names are those of the machines",
+      "{nvidia.com/mig-1g.5gb: 1}" },
     { "resources", "cpus", VALUE_CPUS, AT(request.cpu_milli), 0,
       "CPUs of each replica; by default the GPUs' part of the machine, or 1", "4" },
     { "resources", "mem", VALUE_SIZE, AT(request.mem_mib), 0,
@@ -81,6 +85,11 @@ static const struct spec_field fields[] = {
       "its standard input is whoever attaches, instead of nothing", "true" },
 };
 
+/* What is kept with a job and is not for its user to say. */
+static const struct spec_field kept[] = {
+    { NULL, "observed", VALUE_NAME, AT(observed), 1024, "what the engine calls it", "uid" },
+};
+
 static const char *const sections[] = { NULL, "resources", "placement", "freeze" };
 
 static bool same_section(const char *a, const char *b)
@@ -100,12 +109,21 @@ static struct spec defaults(void)
     };
 }
 
+/* A spec that is being read. */
+struct reading {
+    bool is_kept; /* what is not for users counts too */
+    struct arena *a;
+    struct spec into;
+    const char *field; /* that is wrong */
+};
+
 /* Objects of which only known keys may be given: the whole, and each section. */
-static int check_keys(const struct json *obj, const char *section, struct arena *a,
-                      const char **out_field, struct err *e)
+static int check_keys(struct reading *r, const struct json *obj, const char *section, struct err *e)
 {
-    const char *keys[ARRAY_LEN(fields) + ARRAY_LEN(sections)];
+    const char *keys[ARRAY_LEN(fields) + ARRAY_LEN(kept) + ARRAY_LEN(sections)];
     size_t n = 0;
+    for (size_t i = 0; i < ARRAY_LEN(kept) && r->is_kept && !section; i++)
+        keys[n++] = kept[i].key;
     for (size_t i = 0; i < ARRAY_LEN(fields); i++)
         if (same_section(fields[i].section, section))
             keys[n++] = fields[i].key;
@@ -115,30 +133,30 @@ static int check_keys(const struct json *obj, const char *section, struct arena 
         return 0;
     struct str odd = json_odd_key(obj, keys, n);
     if (odd.p)
-        *out_field = arena_printf(a, "%s%s%.*s", section ? section : "", section ? "." : "",
-                                  (int)MIN(odd.n, (size_t)NAME_MAX_BYTES), odd.p);
+        r->field = arena_printf(r->a, "%s%s%.*s", section ? section : "", section ? "." : "",
+                                (int)MIN(odd.n, (size_t)NAME_MAX_BYTES), odd.p);
     return -1;
 }
 
-static int read_section(const struct json *obj, const char *section, struct arena *a,
-                        struct spec *into, const char **out_field, struct err *e)
+static int read_section(struct reading *r, const struct json *obj, const char *section,
+                        struct err *e)
 {
-    *out_field = section;
-    if (check_keys(obj, section, a, out_field, e) < 0)
+    r->field = section;
+    if (check_keys(r, obj, section, e) < 0)
         return section ? err_wrap(e, "field '%s'", section) : -1;
     for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
         const struct spec_field *f = &fields[i];
         const struct json *v = same_section(f->section, section) ? json_find(obj, f->key) : NULL;
         if (!v || json_is_null(v))
             continue;
-        *out_field = section ? arena_printf(a, "%s.%s", section, f->key) : f->key;
-        if (value_read(f, v, a, into, e) < 0) {
+        r->field = section ? arena_printf(r->a, "%s.%s", section, f->key) : f->key;
+        if (value_read(f, v, r->a, &r->into, e) < 0) {
             if (!e->hint[0])
                 err_hint(e, "e.g. %s: %s", f->key, f->example);
-            return err_wrap(e, "field '%s'", *out_field);
+            return err_wrap(e, "field '%s'", r->field);
         }
     }
-    *out_field = NULL;
+    r->field = NULL;
     return 0;
 }
 
@@ -177,27 +195,51 @@ static int check_whole(const struct spec *s, const char **out_field, struct err 
     return 0;
 }
 
-int spec_read(const struct json *obj, struct arena *a, struct spec *out, const char **out_field,
-              struct err *e)
+static int read_kept(struct reading *r, const struct json *obj, struct err *e)
 {
-    const char *field = NULL;
-    struct spec s = defaults();
-    if (!out_field)
-        out_field = &field;
-    *out_field = NULL;
+    for (size_t i = 0; i < ARRAY_LEN(kept); i++) {
+        const struct json *v = json_find(obj, kept[i].key);
+        if (v && value_read(&kept[i], v, r->a, &r->into, e) < 0)
+            return err_wrap(e, "field '%s'", kept[i].key);
+    }
+    return 0;
+}
+
+static int read_whole(struct reading *r, const struct json *obj, struct err *e)
+{
     if (!json_is_object(obj)) {
         err_set(e, ERR_INVALID, "a job must be an object");
         return err_hint(e, "e.g. {\"command\": [\"nvidia-smi\"], \"resources\": {\"gpus\": 1}}");
     }
     for (size_t i = 0; i < ARRAY_LEN(sections); i++) {
         const struct json *part = sections[i] ? json_find(obj, sections[i]) : obj;
-        if (part && !json_is_null(part) && read_section(part, sections[i], a, &s, out_field, e) < 0)
+        if (part && !json_is_null(part) && read_section(r, part, sections[i], e) < 0)
             return -1;
     }
-    if (check_whole(&s, out_field, e) < 0)
+    if (r->is_kept && read_kept(r, obj, e) < 0)
         return -1;
-    *out = s;
-    return 0;
+    return check_whole(&r->into, &r->field, e);
+}
+
+int spec_read(const struct json *obj, struct arena *a, struct spec *out, const char **out_field,
+              struct err *e)
+{
+    struct reading r = { .a = a, .into = defaults() };
+    int rc = read_whole(&r, obj, e);
+    if (out_field)
+        *out_field = r.field;
+    if (rc == 0)
+        *out = r.into;
+    return rc;
+}
+
+int spec_read_kept(const struct json *obj, struct arena *a, struct spec *out, struct err *e)
+{
+    struct reading r = { .is_kept = true, .a = a, .into = defaults() };
+    int rc = read_whole(&r, obj, e);
+    if (rc == 0)
+        *out = r.into;
+    return rc;
 }
 
 static bool section_differs(const struct spec *s, const struct spec *dflt, const char *section)
@@ -225,6 +267,8 @@ void spec_write(const struct spec *s, struct json_out *w, const char *key)
         if (sections[k])
             json_end(w, '}');
     }
+    for (size_t i = 0; i < ARRAY_LEN(kept); i++)
+        value_write(&kept[i], s, &dflt, w);
     json_end(w, '}');
 }
 

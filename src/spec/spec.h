@@ -69,6 +69,7 @@ struct spec {
     enum spec_kind kind;
     struct request request; /* models stay 0: see gpu_type; cpu and mem 0: not said */
     struct str gpu_type;    /* "A100|V100"; empty: any */
+    struct str devices;     /* of each replica, as core/device.h has it; empty: none */
     enum priority priority;
     bool held, tty, has_stdin, requeue;
     const char *const *argv; /* ends with NULL */
@@ -91,6 +92,8 @@ struct spec {
     bool is_array;        /* then one job each index */
     uint32_t array_from, array_to, array_step;
     uint32_t array_index; /* of a job that was made from an array */
+    /* Of work that others made and that we only place: what the engine calls it.  Nobody can submit it. */
+    struct str observed;
 };
 
 int spec_signal(struct str name); /* "USR1" or "SIGUSR1" -> 10; 0 when unknown */
@@ -99,6 +102,9 @@ int spec_signal(struct str name); /* "USR1" or "SIGUSR1" -> 10; 0 when unknown *
  * in `a`, or NULL when it is the whole that is wrong. */
 int spec_read(const struct json *obj, struct arena *a, struct spec *out, const char **out_field,
               struct err *e) MUST_USE;
+/* The same of what spec_write wrote: also what is not for users. */
+int spec_read_kept(const struct json *obj, struct arena *a, struct spec *out, struct err *e)
+    MUST_USE;
 void spec_write(const struct spec *s, struct json_out *w, const char *key);
 
 /* One field of the table, for schemas and docs; false past the last. */

@@ -39,6 +39,19 @@ static void a_whole_spec_is_read(void)
     CHECK(s.is_array && s.array_from == 1 && s.array_to == 9 && s.array_step == 2);
 }
 
+static void devices_are_kept_in_order_of_their_names(void)
+{
+    AUTO(arena_free) struct arena a = { 0 };
+    struct spec s;
+    struct err e;
+    CHECK(read_text("{\"command\":[\"x\"],\"resources\":{\"devices\":{\"rdma/hca\":2,"
+                    "\"nvidia.com/mig-1g.5gb\":1,\"a-b.c/d_e\":65535}}}",
+                    &a, &s, NULL, &e) == 0);
+    CHECK_STR(s.devices.p, "a-b.c/d_e=65535,nvidia.com/mig-1g.5gb=1,rdma/hca=2");
+    CHECK(read_text("{\"command\":[\"x\"],\"resources\":{\"devices\":{}}}", &a, &s, NULL, &e) == 0);
+    CHECK_INT(s.devices.n, 0);
+}
+
 static void what_is_written_reads_the_same(void)
 {
     static const char *const texts[] = {
@@ -50,7 +63,8 @@ static void what_is_written_reads_the_same(void)
         "\"max_time\":\"1h30m\",\"begin\":\"2026-03-01T12:30:00Z\",\"after\":[\"any:7\"],"
         "\"priority\":\"low\",\"retries\":1,\"requeue\":true,"
         "\"array\":\"0-3:1\",\"network\":\"none\",\"held\":true,\"stdin\":true,"
-        "\"resources\":{\"gpus\":1,\"gpu_type\":\"V100\",\"cpus\":0.500,\"mem\":\"3Mi\"},"
+        "\"resources\":{\"gpus\":1,\"gpu_type\":\"V100\","
+        "\"devices\":{\"a.b/c\":1,\"rdma/hca\":2},\"cpus\":0.500,\"mem\":\"3Mi\"},"
         "\"placement\":{\"scope\":\"switch\",\"layout\":\"spread\",\"linked\":true},"
         "\"freeze\":{\"mode\":\"none\",\"signal\":34,\"grace\":\"1s\"}}",
     };
@@ -113,6 +127,18 @@ static void bad_fields_are_named(void)
         { "{\"command\":[\"x\"],\"resources\":{\"mem\":16}}", "resources.mem",
           "less than one MiB" },
         { "{\"command\":[\"x\"],\"resources\":{\"mem\":\"16Q\"}}", "resources.mem", "16Q" },
+        { "{\"command\":[\"x\"],\"resources\":{\"devices\":[\"a/b\"]}}", "resources.devices",
+          "must be an object" },
+        { "{\"command\":[\"x\"],\"resources\":{\"devices\":{\"a b\":1}}}", "resources.devices",
+          "'a b' is no name" },
+        { "{\"command\":[\"x\"],\"resources\":{\"devices\":{\"/b\":1}}}", "resources.devices",
+          "'/b' is no name" },
+        { "{\"command\":[\"x\"],\"resources\":{\"devices\":{\"a/b\":0}}}", "resources.devices",
+          "a count of 1 to 65535" },
+        { "{\"command\":[\"x\"],\"resources\":{\"devices\":{\"1\":1,\"2\":1,\"3\":1,\"4\":1,\"5\":"
+          "1,"
+          "\"6\":1,\"7\":1,\"8\":1,\"9\":1}}}",
+          "resources.devices", "more than 8" },
         { "{\"command\":[\"x\"],\"resources\":{\"cpus\":0}}", "resources.cpus", "from 0.001" },
         { "{\"command\":[\"x\"],\"resources\":{\"gpu_type\":\"A100\"}}", "resources.gpu_type",
           "none are asked for" },
@@ -178,6 +204,7 @@ static void schema_and_reference_list_every_field(void)
 }
 
 static const struct test tests[] = {
+    { "devices are kept in order of their names", devices_are_kept_in_order_of_their_names },
     { "a whole spec is read", a_whole_spec_is_read },
     { "what is written reads the same", what_is_written_reads_the_same },
     { "a start is a time and other jobs", a_start_is_a_time_and_other_jobs },

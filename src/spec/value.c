@@ -484,6 +484,7 @@ int value_read(const struct spec_field *f, const struct json *v, struct arena *a
     case VALUE_COMMAND: return read_command(v, f->max, a, into, e);
     case VALUE_ENV: return read_env(v, f->max, a, into, e);
     case VALUE_VOLUMES: return read_volumes(v, f->max, a, into, e);
+    case VALUE_DEVICES: return spec_devices_read(v, f->max, a, at, e);
     case VALUE_ARRAY: return read_array(v, f->max, into, e);
     case VALUE_KIND_COUNT: break;
     }
@@ -600,6 +601,7 @@ void value_write(const struct spec_field *f, const struct spec *s, const struct 
     case VALUE_NETWORK:
     case VALUE_WORK_KIND:
     case VALUE_SIGNAL: write_scalar(f, at, usual, w); return;
+    case VALUE_DEVICES: spec_devices_write(s->devices, f->key, w); return;
     case VALUE_COMMAND:
     case VALUE_ENV:
     case VALUE_VOLUMES:

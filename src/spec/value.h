@@ -2,7 +2,7 @@
 #ifndef NS_SPEC_VALUE_H
 #define NS_SPEC_VALUE_H
 
-#include "spec/spec.h"
+#include "spec/devices.h"
 
 /* Pieces of patterns.  CONTROL: no control character; PART: a piece of a path that is not "..". */
 #define CONTROL "\\\\u0000-\\\\u001f\\\\u007f"
@@ -71,6 +71,9 @@
                                 "\"to\":{\"type\":\"string\",\"pattern\":\"^" PART(                \
                                     "") "$\",\"maxLength\":4095},"                                 \
                                         "\"ro\":{\"type\":\"boolean\"}}}]}}")                      \
+    X(DEVICES, "{\"type\":\"object\",\"propertyNames\":{\"pattern\":\"" DEVICE_NAME                \
+               "\",\"maxLength\":253},\"additionalProperties\":{\"type\":\"integer\","             \
+               "\"minimum\":1,\"maximum\":65535},\"maxProperties\":%max}")                         \
     X(ARRAY, "{\"type\":\"string\",\"pattern\":"                                                   \
              "\"^[0-9]{1,5}(-[0-9]{1,5})?(:[1-9][0-9]{0,4})?$\"}")
 enum value_kind {

@@ -303,6 +303,16 @@ void store_set_meta(struct store_batch *b, const char *key, struct str value)
     put_text(b, value);
 }
 
+void store_skip_jobs(struct store_batch *b, uint64_t up_to)
+{
+    char text[24];
+    if (up_to <= b->store->last_job)
+        return;
+    snprintf(text, sizeof text, "%llu", (unsigned long long)up_to);
+    store_set_meta(b, "last_job", str_of(text));
+    b->store->last_job = up_to;
+}
+
 /* ---- the audit ---- */
 
 /* Cut in the middle it would be no JSON, or no character; and what is no UTF-8 cannot be exported. */

@@ -124,7 +124,9 @@
                                                                                                     \
     X(SNAPSHOT, R, "BEGIN")                                                                         \
     X(SNAPSHOT_END, R, "COMMIT")                                                                    \
-    X(LAST_JOB, R, "SELECT coalesce(max(id), 0) FROM job")                                          \
+    X(LAST_JOB, R,                                                                                  \
+      "SELECT max((SELECT coalesce(max(id), 0) FROM job), "                                         \
+      "coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'last_job'), 0))")             \
     X(LAST_EVENT, R, "SELECT coalesce(max(number), 0) FROM event")                                  \
     X(JOURNAL_LINES, R,                                                                             \
       "SELECT coalesce(max(seq) - " SEGMENT_FIRST " + 1, 0) FROM journal "                          \

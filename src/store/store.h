@@ -230,5 +230,6 @@ int store_answer(struct store *s, struct str user, struct str key, struct arena 
 int store_meta(struct store *s, const char *key, struct arena *a, struct str *out, struct err *e)
     MUST_USE;                                   /* ERR_NOT_FOUND */
 uint64_t store_last_job(const struct store *s); /* the largest id ever, also uncommitted */
+void store_skip_jobs(struct store_batch *b, uint64_t up_to); /* they were given out elsewhere */
 
 #endif
