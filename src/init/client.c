@@ -77,5 +77,8 @@ bool client_flush(struct client *c, int64_t now_ms)
     ssize_t n = queue_flush(&c->out, c->fd);
     if (n > 0)
         c->moved_ms = now_ms;
-    return n >= 0 && !(c->closing && queue_bytes(&c->out) == 0);
+    bool said = c->closing && queue_bytes(&c->out) == 0;
+    if (said && c->lingers)
+        return n >= 0 && shutdown(c->fd, SHUT_WR) == 0;
+    return n >= 0 && !said;
 }

@@ -22,6 +22,7 @@ struct client {
     int fd; /* -1: none */
     enum client_role role;
     bool closing; /* once the queue is empty */
+    bool lingers; /* then wait until the other side has closed too: it has read all */
     struct stream_decoder in;
     struct queue out;
     int64_t moved_ms; /* when it came, or last took something */

@@ -1,110 +1,106 @@
-/* nightshift-init: the first process of every task.  See supervisor.h and README.md. */
+/* nightshift-init: the first process of every task.  See supervisor.h, pod.h and README.md. */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/err.h"
 #include "base/str.h"
-#include "init/supervisor.h"
-#include "wire/joblog.h"
+#include "init/args.h"
+#include "init/bridge.h"
+#include "init/pod.h"
 
+#define FAILED 1
 #define USAGE 2
 
-static const char help[] =
-    "usage: nightshift-init [--tty] [--stdin] [--log-bytes N] [--note TEXT] -- PROGRAM "
-    "[ARGUMENT...]\n"
-    "\n"
-    "Runs PROGRAM as the job of a task and stays its supervisor.  The keeper starts it; it "
-    "expects\n"
-    "the task's files in descriptors 3 to 8 (control socket, status, four log segments).\n"
-    "\n"
-    "  --tty          the job gets a terminal of its own\n"
-    "  --stdin        the job's stdin is open for attached clients; otherwise it is empty\n"
-    "  --log-bytes N  keep at most N bytes of output (default 67108864)\n"
-    "  --note TEXT    put this before its output, as a word of ours\n"
-    "  --help         show this\n"
-    "  --version      show the version\n";
+/* What the keeper hands over. */
+#define FD_LISTENER 3
+#define FD_STATUS 4
+#define FD_SEGMENTS 5 /* and the three after it */
+#define FD_LAST 8
 
-/* Not base/parse: that one needs the JSON library, and we carry no library. */
-static int parse_bytes(const char *text, uint64_t *out, struct err *e)
+static int complain(const struct err *e, int code)
 {
-    uint64_t v = 0;
-    const char *p = text;
-    for (; *p >= '0' && *p <= '9' && v <= JOBLOG_BYTES_MAX; p++)
-        v = v * 10 + (uint64_t)(*p - '0');
-    if (*p || p == text || v < JOBLOG_BYTES_MIN || v > JOBLOG_BYTES_MAX)
-        return err_set(e, ERR_INVALID, "--log-bytes '%s' is not a number from %u to %llu", text,
-                       JOBLOG_BYTES_MIN, (unsigned long long)JOBLOG_BYTES_MAX);
-    *out = v;
-    return 0;
+    fprintf(stderr, "nightshift-init: %s\n", e->msg);
+    return code;
 }
 
-/* 1: said what was asked for, nothing to run. */
-static int parse(int argc, char **argv, struct supervisor_options *o, struct err *e)
+/* What we open later must not become somebody's stdin, stdout or stderr. */
+static int check_standard(struct err *e)
 {
-    int i = 1;
-    for (; i < argc && strcmp(argv[i], "--") != 0; i++) {
-        const char *word = argv[i];
-        if (strcmp(word, "--tty") == 0) {
-            o->tty = true;
-        } else if (strcmp(word, "--stdin") == 0) {
-            o->input = true;
-        } else if (strcmp(word, "--log-bytes") == 0) {
-            if (++i == argc)
-                return err_set(e, ERR_INVALID, "--log-bytes needs a number");
-            if (parse_bytes(argv[i], &o->log_bytes, e) < 0)
-                return -1;
-        } else if (strcmp(word, "--note") == 0) {
-            if (++i == argc)
-                return err_set(e, ERR_INVALID, "--note needs a text");
-            o->note = argv[i];
-        } else if (strcmp(word, "--help") == 0) {
-            return fputs(help, stdout), 1;
-        } else if (strcmp(word, "--version") == 0) {
-            return puts("nightshift-init " NS_VERSION), 1;
-        } else {
-            return err_set(e, ERR_INVALID, "unknown option '%s'", word);
-        }
-    }
-    if (i + 1 >= argc)
-        return err_set(e, ERR_INVALID, "no program was given: write it after '--'");
-    o->argv = (const char *const *)argv + i + 1;
-    return 0;
-}
-
-/* The job gets none of our descriptors; and those that the keeper should have opened are there. */
-static int check_descriptors(struct err *e)
-{
-    int listens = 0;
-    socklen_t n = sizeof listens;
-    /* What we open later must not become somebody's stdin, stdout or stderr. */
     for (int fd = 0; fd <= 2; fd++)
         if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) < 0)
             return err_set(e, ERR_UNAVAILABLE, "cannot open /dev/null: %s", strerror(errno));
-    for (int fd = SUPERVISOR_FD_LISTENER; fd <= SUPERVISOR_FD_LAST; fd++)
+    return 0;
+}
+
+/* Those that the keeper should have opened are there, and the job gets none of them. */
+static int keeper_files(struct supervisor_files *out, struct err *e)
+{
+    int listens = 0;
+    socklen_t n = sizeof listens;
+    for (int fd = FD_LISTENER; fd <= FD_LAST; fd++)
         if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
             return err_set(e, ERR_INVALID, "descriptor %d is not open; the keeper opens 3 to 8",
                            fd);
-    if (getsockopt(SUPERVISOR_FD_LISTENER, SOL_SOCKET, SO_ACCEPTCONN, &listens, &n) < 0 || !listens)
-        return err_set(e, ERR_INVALID, "descriptor %d is not a listening socket",
-                       SUPERVISOR_FD_LISTENER);
-    /* Strays too; before Linux 5.11 there is no such call, and the keeper leaves none. */
-    close_range(SUPERVISOR_FD_LAST + 1, ~0U, CLOSE_RANGE_CLOEXEC);
+    if (getsockopt(FD_LISTENER, SOL_SOCKET, SO_ACCEPTCONN, &listens, &n) < 0 || !listens)
+        return err_set(e, ERR_INVALID, "descriptor %d is not a listening socket", FD_LISTENER);
+    *out = (struct supervisor_files){ .listener = FD_LISTENER, .status = FD_STATUS };
+    for (int i = 0; i < JOBLOG_SEGMENTS; i++)
+        out->segment[i] = FD_SEGMENTS + i;
     return 0;
+}
+
+static int run_for_keeper(struct supervisor_options *o)
+{
+    struct err e = { 0 };
+    if (keeper_files(&o->files, &e) < 0)
+        return complain(&e, USAGE);
+    return supervisor_run(o);
+}
+
+/* A job is worth more than the possibility to look at it. */
+static int run_in_pod(struct supervisor_options *o, const char *dir)
+{
+    struct err e = { 0 };
+    o->files = (struct supervisor_files)SUPERVISOR_NO_FILES;
+    if (pod_open(dir, &o->files, &e) < 0) {
+        err_wrap(&e, "nobody will be able to attach to this job");
+        o->complaint = e.msg;
+    }
+    int code = supervisor_run(o);
+    o->complaint = NULL; /* it was of this function */
+    return code;
+}
+
+static int run(struct args *a)
+{
+    struct err e = { 0 };
+    switch (a->mode) {
+    case ARGS_KEEPER: return run_for_keeper(&a->run);
+    case ARGS_POD: return run_in_pod(&a->run, a->path);
+    case ARGS_BRIDGE: return bridge_run(a->path, &e) < 0 ? complain(&e, FAILED) : 0;
+    case ARGS_INSTALL: return pod_install(a->path, &e) < 0 ? complain(&e, FAILED) : 0;
+    case ARGS_HELP: return args_help(), 0;
+    case ARGS_VERSION: return puts("nightshift-init " NS_VERSION), 0;
+    }
+    abort();
 }
 
 int main(int argc, char **argv)
 {
-    struct supervisor_options o = { .log_bytes = JOBLOG_BYTES_DEFAULT };
+    struct args a = { 0 };
     struct err e = { 0 };
-    int rc = parse(argc, argv, &o, &e);
-    if (rc > 0)
-        return 0;
-    if (rc < 0 || check_descriptors(&e) < 0) {
-        fprintf(stderr, "nightshift-init: %s\n", e.msg);
-        return USAGE;
-    }
-    return supervisor_run(&o);
+    sigset_t all, before;
+    /* First of all: to a process 1 a signal that is neither blocked nor handled is lost. */
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &before);
+    if (args_parse(argc, argv, &a, &e) < 0 || check_standard(&e) < 0)
+        return complain(&e, USAGE);
+    if (a.mode != ARGS_POD)
+        sigprocmask(SIG_SETMASK, &before, NULL);
+    /* The job gets no strays; before Linux 5.11 there is no such call, and the keeper leaves none. */
+    close_range(a.mode == ARGS_KEEPER ? FD_LAST + 1 : 3, ~0U, CLOSE_RANGE_CLOEXEC);
+    return run(&a);
 }

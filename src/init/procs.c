@@ -81,20 +81,34 @@ static int by_pid(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static bool has_our_parent(const struct procs *all, const struct proc *p, pid_t me)
+static bool has_marked_parent(const struct procs *all, const struct proc *p, pid_t root)
 {
     struct proc key = { .pid = p->parent };
-    if (me == 1 || p->parent == me)
+    if (p->parent == root)
         return true;
     const struct proc *parent = bsearch(&key, all->v, all->n, sizeof key, by_pid);
     return parent && parent->is_ours;
+}
+
+/* Marks what descends from `root`, but ourselves. */
+static void mark_below(struct procs *all, pid_t root)
+{
+    for (bool found = true; found;) { /* children of those found in the last round */
+        found = false;
+        for (size_t i = 0; i < all->n; i++) {
+            struct proc *q = &all->v[i];
+            if (q->is_ours || q->pid == getpid() || !has_marked_parent(all, q, root))
+                continue;
+            q->is_ours = found = true;
+        }
+    }
 }
 
 /* Every process there is, ours marked; none when /proc cannot tell. */
 static struct procs look_around(void)
 {
     struct procs all = { 0 };
-    pid_t me = getpid();
+    bool is_first = getpid() == 1;
     struct dirent *entry;
     struct proc p;
     AUTO(closedir_p) DIR *d = proc_is_ours() ? opendir("/proc") : NULL;
@@ -105,15 +119,11 @@ static struct procs look_around(void)
         }
     if (all.n > 0)
         qsort(all.v, all.n, sizeof *all.v, by_pid);
-    for (bool found = true; found;) { /* children of those found in the last round */
-        found = false;
-        for (size_t i = 0; i < all.n; i++) {
-            struct proc *q = &all.v[i];
-            if (q->is_ours || q->pid == me || !has_our_parent(&all, q, me))
-                continue;
-            q->is_ours = found = true;
-        }
-    }
+    /* As process 1 it is safer to find those that are not ours: a visitor's parent is outside and
+     * has no number here.  One whose parent ended while we looked is then taken for ours. */
+    mark_below(&all, is_first ? 0 : getpid());
+    for (size_t i = 0; is_first && i < all.n; i++)
+        all.v[i].is_ours = !all.v[i].is_ours && all.v[i].pid != 1;
     return all;
 }
 
@@ -162,13 +172,15 @@ void procs_kill_session(pid_t session)
             kill(all.v[i].pid, SIGKILL);
 }
 
-void procs_kill_all(void)
+void procs_kill_all(pid_t first, bool spare_visitors)
 {
-    if (getpid() == 1) {
+    if (getpid() == 1 && !(spare_visitors && proc_is_ours())) {
         kill(-1, SIGKILL); /* all of the namespace but ourselves, at once */
         return;
     }
     AUTO(procs_free) struct procs all = look_around();
+    if (all.n == 0 && first > 0)
+        kill(-first, SIGKILL);
     for (size_t i = 0; i < all.n; i++) {
         const struct proc *p = &all.v[i];
         if (!p->is_ours)

@@ -74,7 +74,7 @@ static const char *letters(const struct tree *t, size_t n, char out[static 16])
 static void all_die(void)
 {
     while (waitpid(-1, NULL, WNOHANG) >= 0)
-        procs_kill_all();
+        procs_kill_all(0, false);
     CHECK(errno == ECHILD);
 }
 

@@ -482,6 +482,7 @@ void sessions_end(struct sessions *s, const struct stream_exit *how, const char 
     s->why_not = why_not;
     for (size_t i = 0; i < SESSIONS_CLIENTS; i++) {
         struct client *c = &s->client[i];
+        c->lingers = s->linger;
         if (c->role == CLIENT_WATCH || c->role == CLIENT_ATTACH)
             tell_end(s, c);
         flush(s, c, now_ms);

@@ -14,7 +14,7 @@
 
 #include "init/child.h"
 #include "init/client.h"
-#include "init/ring.h"
+#include "wire/ring.h"
 
 #define SESSIONS_USERS_MAX 16u                     /* attached, and execs */
 #define SESSIONS_CLIENTS (SESSIONS_USERS_MAX + 8u) /* with watchers, and those that are coming */
@@ -38,6 +38,7 @@ struct sessions {
     bool ended;             /* the job; `how` is set */
     struct stream_exit how;
     const char *why_not; /* the program could not be run: the reason; else NULL */
+    bool linger;         /* at the end, until clients have read it: they may die with us */
     struct client client[SESSIONS_CLIENTS];
     struct exec exec[SESSIONS_EXECS];
     char chunk[STREAM_PAYLOAD_MAX];

@@ -10,35 +10,43 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "init/outlet.h"
 #include "init/procs.h"
-#include "init/ring.h"
 #include "init/sessions.h"
 #include "init/times.h"
+#include "wire/ring.h"
 
 #define CANNOT_RUN 126
 #define NOT_FOUND 127
 #define KILL_MS 5000                /* what cannot be killed by then is not waited for */
 #define KILL_AGAIN_MS 20            /* for those that were being born */
 #define DRAIN_MAX_BYTES (16u << 20) /* more than any pipe holds */
+#define FLUSH_MS 10000              /* at the end, for our own stdout and stderr */
 
 /* Where poll's entries lie. */
 enum {
     POLL_SIGNALS,
     POLL_JOB, /* its three ends */
-    POLL_SESSIONS = POLL_JOB + CHILD_ENDS,
+    POLL_OUTLETS = POLL_JOB + CHILD_ENDS,
+    POLL_SESSIONS = POLL_OUTLETS + CHILD_ENDS,
     POLL_COUNT = POLL_SESSIONS + SESSIONS_POLLS
 };
 
 struct supervisor {
+    const struct supervisor_options *o;
     int signals;
+    bool freezes; /* its freeze signal was sent */
     struct child job;
     pid_t job_pid;
     bool ended; /* the job's own process; `how` is set */
     struct stream_exit how;
     struct ring ring;
     struct sessions sessions;
+    struct outlet
+        outlet[CHILD_ENDS]; /* in a pod, what that end of the job says; none for its stdin */
     char chunk[STREAM_PAYLOAD_MAX];
 };
+_Static_assert(STREAM_PAYLOAD_MAX <= OUTLET_PIECE_MAX, "an outlet takes a chunk");
 
 /* --- signals --- */
 
@@ -78,35 +86,52 @@ static bool reap(struct supervisor *sv)
     return pid == 0;
 }
 
+static void on_signal(struct supervisor *sv, int signo)
+{
+    if (signo == SIGCHLD)
+        return;
+    if (sv->o->pod && signo == SIGTERM && !sv->freezes) {
+        sv->freezes = true;
+        signo = sv->o->freeze_signal;
+    }
+    sessions_signal_job(&sv->sessions, signo);
+}
+
 static void on_signals(struct supervisor *sv)
 {
     struct signalfd_siginfo info[16];
     ssize_t n;
     while ((n = read(sv->signals, info, sizeof info)) > 0)
         for (size_t i = 0; i < (size_t)n / sizeof *info; i++)
-            if (info[i].ssi_signo != SIGCHLD)
-                sessions_signal_job(&sv->sessions, (int)info[i].ssi_signo);
+            on_signal(sv, (int)info[i].ssi_signo);
     reap(sv);
+}
+
+/* Was the pod deleted before its program was started?  Other signals wait for the loop. */
+static bool is_unwanted(const struct supervisor *sv)
+{
+    sigset_t waiting;
+    return sv->o->pod && sigpending(&waiting) == 0 && sigismember(&waiting, SIGTERM) == 1;
 }
 
 /* --- the status file --- */
 
-static void status_write(struct str lines)
+static void status_write(const struct supervisor *sv, struct str lines)
 {
     /* Nobody to tell when it fails: the keeper then takes the end for a loss. */
     while (lines.n > 0) {
-        ssize_t n = write(SUPERVISOR_FD_STATUS, lines.p, lines.n);
+        ssize_t n = write(sv->o->files.status, lines.p, lines.n);
         if (n <= 0)
             return;
         lines = (struct str){ lines.p + n, lines.n - (size_t)n };
     }
 }
 
-static void status_started(int64_t t_ms)
+static void status_started(const struct supervisor *sv)
 {
     char line[64];
-    int n = snprintf(line, sizeof line, "started %lld\n", (long long)t_ms);
-    status_write((struct str){ line, (size_t)n });
+    int n = snprintf(line, sizeof line, "started %lld\n", (long long)sv->sessions.started_ms);
+    status_write(sv, (struct str){ line, (size_t)n });
 }
 
 static void status_ended(const struct supervisor *sv, int why, const char *why_not)
@@ -118,10 +143,19 @@ static void status_ended(const struct supervisor *sv, int why, const char *why_n
         buf_printf(&b, "lost %llu\n", (unsigned long long)sv->ring.lost_bytes);
     buf_printf(&b, "%s %d %lld\n", sv->how.signal ? "signal" : "exit",
                sv->how.signal ? sv->how.signal : sv->how.code, (long long)(wall_us() / 1000));
-    status_write(buf_str(&b));
+    status_write(sv, buf_str(&b));
 }
 
 /* --- the job's output --- */
+
+/* A word of ours where the job's output goes; in a pod also for those who read only that. */
+static void say(struct supervisor *sv, const char *text)
+{
+    AUTO(buf_free) struct buf line = BUF(1024);
+    ring_note(&sv->ring, wall_us(), text);
+    buf_printf(&line, "nightshift-init: %s\n", text);
+    outlet_write(&sv->outlet[CHILD_ERR], buf_str(&line));
+}
 
 static ssize_t job_pump(struct supervisor *sv, enum child_end end)
 {
@@ -130,20 +164,23 @@ static ssize_t job_pump(struct supervisor *sv, enum child_end end)
     if (n <= 0)
         return n;
     struct str data = { sv->chunk, (size_t)n };
+    outlet_write(&sv->outlet[end], data);
     ring_write(&sv->ring, wall_us(), err ? JOBLOG_STDERR : JOBLOG_STDOUT, data);
     sessions_output(&sv->sessions, err ? STREAM_STDERR : STREAM_STDOUT, data, mono_ms());
     return n;
 }
 
 /* All that is still in the pipes.  Who wrote it is dead, so this is bounded by what they hold. */
-static void job_drain(struct supervisor *sv)
+static void job_drain(struct supervisor *sv, int64_t until_ms)
 {
     child_release(&sv->job);
     for (enum child_end end = CHILD_OUT; end < CHILD_ENDS; end++) {
         size_t drained = 0;
         ssize_t n;
-        while (drained < DRAIN_MAX_BYTES && (n = job_pump(sv, end)) > 0)
+        while (drained < DRAIN_MAX_BYTES && (n = job_pump(sv, end)) > 0) {
             drained += (size_t)n;
+            outlet_wait_room(&sv->outlet[end], until_ms);
+        }
     }
 }
 
@@ -156,16 +193,23 @@ static void run_once(struct supervisor *sv)
     bool read_on = sessions_job_may_write(&sv->sessions);
     p[POLL_SIGNALS] = (struct pollfd){ sv->signals, POLLIN, 0 };
     p[POLL_JOB + CHILD_IN] = (struct pollfd){ child_input_fd(job), POLLOUT, 0 };
-    for (enum child_end end = CHILD_OUT; end < CHILD_ENDS; end++)
-        p[POLL_JOB + end] = (struct pollfd){ read_on ? job->fd[end] : -1, POLLIN, 0 };
+    for (enum child_end end = CHILD_OUT; end < CHILD_ENDS; end++) {
+        bool room = read_on && !outlet_full(&sv->outlet[end]);
+        p[POLL_JOB + end] = (struct pollfd){ room ? job->fd[end] : -1, POLLIN, 0 };
+    }
+    for (enum child_end end = CHILD_IN; end < CHILD_ENDS; end++)
+        p[POLL_OUTLETS + end] = outlet_poll(&sv->outlet[end]);
     sessions_polls(&sv->sessions, p + POLL_SESSIONS);
     if (poll(p, POLL_COUNT, sessions_timeout_ms(&sv->sessions, mono_ms())) < 0)
         return;
     if (p[POLL_JOB + CHILD_IN].revents)
         child_input_flush(job);
-    for (enum child_end end = CHILD_OUT; end < CHILD_ENDS; end++)
+    for (enum child_end end = CHILD_OUT; end < CHILD_ENDS; end++) {
+        if (p[POLL_OUTLETS + end].revents)
+            outlet_flush(&sv->outlet[end]);
         if (p[POLL_JOB + end].revents)
             job_pump(sv, end);
+    }
     if (p[POLL_SIGNALS].revents)
         on_signals(sv);
     sessions_polled(&sv->sessions, p + POLL_SESSIONS, mono_ms()); /* also for what was reaped */
@@ -178,7 +222,8 @@ static void kill_the_rest(struct supervisor *sv)
     while (reap(sv) && mono_ms() < until_ms) {
         struct pollfd p = { sv->signals, POLLIN, 0 };
         struct signalfd_siginfo info[16];
-        procs_kill_all();
+        /* In a pod those that came from outside are our clients: they go when we go. */
+        procs_kill_all(sv->job_pid, sv->o->pod);
         poll(&p, 1, KILL_AGAIN_MS);
         while (read(sv->signals, info, sizeof info) > 0)
             continue; /* nobody is left to be told */
@@ -187,36 +232,53 @@ static void kill_the_rest(struct supervisor *sv)
 
 static void begin(struct supervisor *sv, const struct supervisor_options *o)
 {
-    int segments[JOBLOG_SEGMENTS];
+    sv->o = o;
     prctl(PR_SET_NAME, "nightshift-init");
     prctl(PR_SET_DUMPABLE, 0); /* or the job could read us and take our descriptors */
     procs_adopt();
-    for (int i = 0; i < JOBLOG_SEGMENTS; i++)
-        segments[i] = SUPERVISOR_FD_SEGMENTS + i;
     child_init(&sv->job);
+    for (enum child_end end = CHILD_IN; end < CHILD_ENDS; end++)
+        outlet_open(&sv->outlet[end], o->pod && end != CHILD_IN ? (int)end : -1);
     sv->signals = take_signals();
-    fcntl(SUPERVISOR_FD_LISTENER, F_SETFL, O_NONBLOCK);
-    sessions_begin(&sv->sessions, SUPERVISOR_FD_LISTENER, &sv->job, &sv->ring);
+    fcntl(o->files.listener, F_SETFL, O_NONBLOCK);
+    sessions_begin(&sv->sessions, o->files.listener, &sv->job, &sv->ring);
+    sv->sessions.linger = o->pod;
     int64_t t_us = wall_us();
-    ring_begin(&sv->ring, segments, o->log_bytes, t_us);
+    ring_begin(&sv->ring, o->files.segment, o->log_bytes, t_us);
+    if (o->complaint)
+        say(sv, o->complaint);
     if (o->note)
         ring_note(&sv->ring, t_us, o->note);
     sv->sessions.started_ms = t_us / 1000;
-    status_started(sv->sessions.started_ms);
+    status_started(sv);
+}
+
+/* -1 with *out_errno, and how it ends, when there is no job after all. */
+static int start(struct supervisor *sv, int *out_errno, struct err *e)
+{
+    struct child_spec spec = { .argv = sv->o->argv,
+                               .env = (const char *const *)environ,
+                               .tty = sv->o->tty,
+                               .input = sv->o->input };
+    if (is_unwanted(sv)) {
+        *out_errno = EINTR;
+        sv->how.signal = SIGTERM;
+        return err_set(e, ERR_CONFLICT, "'%s' was not started: SIGTERM came first", sv->o->argv[0]);
+    }
+    if (child_start(&sv->job, &spec, out_errno, e) == 0)
+        return 0;
+    sv->how.code = *out_errno == ENOENT ? NOT_FOUND : CANNOT_RUN;
+    return -1;
 }
 
 int supervisor_run(const struct supervisor_options *o)
 {
     AUTO(free_p) struct supervisor *sv = xcalloc(1, sizeof *sv);
-    struct child_spec spec = {
-        .argv = o->argv, .env = (const char *const *)environ, .tty = o->tty, .input = o->input
-    };
     struct err e = { 0 };
     int why = 0;
     begin(sv, o);
-    if (child_start(&sv->job, &spec, &why, &e) < 0) {
-        ring_note(&sv->ring, wall_us(), e.msg);
-        sv->how.code = why == ENOENT ? NOT_FOUND : CANNOT_RUN;
+    if (start(sv, &why, &e) < 0) {
+        say(sv, e.msg);
         sv->ended = true;
     }
     sv->job_pid = sv->job.pid;
@@ -224,10 +286,15 @@ int supervisor_run(const struct supervisor_options *o)
         run_once(sv);
     const char *why_not = e.code != ERR_NONE ? e.msg : NULL;
     kill_the_rest(sv);
-    job_drain(sv);
+    int64_t until_ms = mono_ms() + FLUSH_MS;
+    job_drain(sv, until_ms);
     ring_end(&sv->ring, wall_us());
     status_ended(sv, why, why_not);
     sessions_end(&sv->sessions, &sv->how, why_not);
+    for (enum child_end end = CHILD_IN; end < CHILD_ENDS; end++)
+        outlet_wait_idle(&sv->outlet[end], until_ms);
+    for (enum child_end end = CHILD_IN; end < CHILD_ENDS; end++)
+        outlet_close(&sv->outlet[end]); /* not before: two may be the same open file */
     child_clear(&sv->job);
     return sv->how.signal ? 128 + sv->how.signal : sv->how.code;
 }

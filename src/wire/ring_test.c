@@ -1,4 +1,4 @@
-#include "init/ring.h"
+#include "wire/ring.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -4,13 +4,13 @@
  * in the file, and when writing works again a meta record says how much is missing.  The format is
  * wire/joblog's.
  */
-#ifndef NS_INIT_RING_H
-#define NS_INIT_RING_H
+#ifndef NS_WIRE_RING_H
+#define NS_WIRE_RING_H
 
 #include "wire/joblog.h"
 
 struct ring {
-    int fd[JOBLOG_SEGMENTS]; /* the caller's */
+    int fd[JOBLOG_SEGMENTS]; /* the caller's; all -1: nothing is kept */
     uint64_t segment_bytes;  /* at most, each */
     uint64_t number, size;   /* of the segment being written */
     bool marked;             /* its first record is written */
@@ -19,6 +19,10 @@ struct ring {
     int why;                 /* errno of the last failure */
     struct buf out;
 };
+
+/* Goes on behind what they hold; begins when that is nothing. */
+void ring_resume(struct ring *r, const int fd[static JOBLOG_SEGMENTS], uint64_t bytes,
+                 int64_t t_us);
 
 /* Empties all four. */
 void ring_begin(struct ring *r, const int fd[static JOBLOG_SEGMENTS], uint64_t bytes, int64_t t_us);

@@ -1,4 +1,4 @@
-#include "init/ring.h"
+#include "wire/ring.h"
 
 #include <errno.h>
 #include <unistd.h>
@@ -94,7 +94,7 @@ static bool tell_losses(struct ring *r, int64_t t_us)
 
 void ring_write(struct ring *r, int64_t t_us, enum joblog_stream s, struct str chunk)
 {
-    while (chunk.n > 0) {
+    while (chunk.n > 0 && r->fd[0] >= 0) {
         buf_truncate(&r->out, 0);
         size_t n = joblog_format(&r->out, t_us, s, chunk);
         if (!tell_losses(r, t_us) || !make_room(r, t_us, r->out.n)) {
@@ -124,6 +124,28 @@ void ring_begin(struct ring *r, const int fd[static JOBLOG_SEGMENTS], uint64_t b
             r->why = errno; /* then writing will fail too, and be counted */
     }
     mark(r, t_us);
+}
+
+void ring_resume(struct ring *r, const int fd[static JOBLOG_SEGMENTS], uint64_t bytes, int64_t t_us)
+{
+    struct ring found = { .segment_bytes = bytes / JOBLOG_SEGMENTS, .out = BUF(BATCH_BYTES) };
+    for (size_t i = 0; i < JOBLOG_SEGMENTS; i++) {
+        char head[64];
+        uint64_t number;
+        ssize_t n = pread(fd[i], head, sizeof head, 0);
+        off_t size = lseek(fd[i], 0, SEEK_END);
+        found.fd[i] = fd[i];
+        if (n <= 0 || size < 0 || !joblog_segment((struct str){ head, (size_t)n }, &number) ||
+            (found.marked && number < found.number))
+            continue;
+        found.marked = true;
+        found.number = number;
+        found.size = (uint64_t)size;
+    }
+    if (found.marked)
+        *r = found;
+    else
+        ring_begin(r, fd, bytes, t_us);
 }
 
 void ring_end(struct ring *r, int64_t t_us)
