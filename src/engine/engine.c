@@ -89,6 +89,7 @@ int engine_check(const struct engine *en, const struct spec *s, struct err *e)
         const char *what, *hint; /* NULL: the usual */
     } needs[] = {
         { request_shares_gpu(&s->request), CAP_GPU_SHARE, "resources.gpu_share", NULL },
+        { s->devices.n > 0, CAP_DEVICES, "resources.devices", NULL },
         { s->request.replicas > 1, CAP_GANG, "replicas", NULL },
         { !str_is(s->image, "host"), CAP_IMAGES, "image", NULL },
         { s->tty || s->has_stdin, CAP_ATTACH, "tty", NULL },
@@ -105,5 +106,5 @@ int engine_check(const struct engine *en, const struct spec *s, struct err *e)
             return err_hint(
                 e, "%s", needs[i].hint ? needs[i].hint : "see what it can do: nightshift status");
         }
-    return 0;
+    return en->ops->check ? en->ops->check(en->self, s, e) : 0;
 }

@@ -10,6 +10,7 @@
 #ifndef NS_ENGINE_ENGINE_H
 #define NS_ENGINE_ENGINE_H
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "core/event.h"
 #include "spec/spec.h"
@@ -34,7 +35,8 @@ struct task_id {
     X(NETWORK, "network", "a network of its own for each tenant")                                  \
     X(MULTI_USER, "multi_user", "jobs of different people are kept apart")                         \
     X(LIMITS, "limits", "memory and CPU limits are enforced")                                      \
-    X(QUOTA, "quota", "a job's scratch space is bounded")
+    X(QUOTA, "quota", "a job's scratch space is bounded")                                          \
+    X(DEVICES, "devices", "devices beyond GPUs: slices of GPUs, network cards")
 enum engine_cap {
 #define X(id, name, help) CAP_##id,
     ENGINE_CAPS(X)
@@ -54,6 +56,7 @@ struct engine_user {
 
 struct engine_start {
     struct task_id task;
+    struct str node;         /* the machine that this task was given */
     const struct spec *spec; /* what the user asked for, checked */
     struct engine_user user;
     struct str tenant;
@@ -72,7 +75,12 @@ struct engine_start {
     X(FAILED, "failed") /* the start failed: nothing of it ran */                                  \
     X(PAUSED, "paused")                                                                            \
     X(RESUMED, "resumed")                                                                          \
-    X(ENDED, "ended") /* its processes are gone and its GPUs are free */
+    X(ENDED, "ended")       /* its processes are gone and its GPUs are free */                     \
+    X(OBSERVED, "observed") /* work that others made, and that we are asked to place */            \
+    X(VANISHED, "vanished") /* what was observed is gone */                                        \
+    X(TRAITS, "traits")     /* which machines jobs of ours may use, from now on */                 \
+    X(KEPT, "kept")     /* what the engine knows of a job itself: before its tasks, in a sync */   \
+    X(RECORD, "record") /* it is about to write a job down: see the verb `keep` */
 enum engine_event_kind {
 #define X(id, name) ENGINE_##id,
     ENGINE_EVENTS(X)
@@ -100,6 +108,35 @@ const char *task_end_name(enum task_end w);
 const char *task_end_text(enum task_end w);
 bool task_end_parse(struct str name, enum task_end *out);
 
+/* Work that others made, named by spec->observed.  Told again after each sync and whenever its traits
+ * change, until it is told to have vanished.  Whoever takes it says under which job the engine will be
+ * asked to start it. */
+struct engine_observed {
+    const struct spec *spec;
+    struct str tenant, user;
+    struct str traits; /* the machines it may use: see event_submit */
+    bool placed;       /* it has its place already: only a job that is known takes it up */
+    uint64_t *out_job; /* 0: it is not taken; it is told why by the verb `tell` */
+};
+
+/* Enough to make a job anew under its number, when the store does not know it.  In the order of numbers. */
+struct engine_kept {
+    struct str record; /* as it was last written down; empty: it was not */
+    /* What its tasks say themselves, those of the latest run (the event's task; run 0: there are none). */
+    const struct spec *spec; /* NULL: nothing */
+    struct str tenant, user;
+    const struct str *node; /* of the first replicas; "": it has none */
+    uint32_t nodes;
+    int64_t made_ms;
+    bool *out_left; /* it cannot be made again now: tell it again in the next sync */
+};
+
+/* What is to be written down of a job. */
+struct engine_record {
+    struct buf *text;
+    bool *out_over; /* nothing of it; neither: it stays as it is */
+};
+
 /* Strings are borrowed for the call. */
 struct engine_event {
     enum engine_event_kind kind;
@@ -124,17 +161,58 @@ struct engine_event {
             uint64_t limit;      /* of processes, when that is why; 0: not known */
             uint64_t lost_bytes; /* of its output: the disk was full */
         } ended;
+        struct engine_observed observed;
+        struct str vanished; /* which: spec.observed of what was told */
+        struct str traits;   /* as in event_submit */
+        struct engine_kept kept;
+        struct engine_record record;
     };
 };
 typedef void engine_sink_fn(void *ctx, const struct engine_event *ev);
 
+/* id, name: what somebody may do in a tenant, where the engine has people of its own */
+#define ENGINE_MEMBER_ROLES(X)                                                                     \
+    X(VIEWER, "viewer")                                                                            \
+    X(MEMBER, "member")                                                                            \
+    X(LEAD, "lead")
+enum engine_member_role {
+#define X(id, name) MEMBER_##id,
+    ENGINE_MEMBER_ROLES(X)
+#undef X
+    MEMBER_ROLE_COUNT
+};
+
+struct engine_member {
+    struct str name;
+    enum engine_member_role role;
+};
+
+struct engine_tenant {
+    struct str name;
+    struct amounts limit; /* the least of its own and of those above it; NO_LIMIT where none */
+    const struct engine_member *member;
+    size_t members;
+    bool removed; /* its data stays; nobody is in it and nothing starts */
+};
+
+/* What is said of work that others made and that waits. */
+struct engine_word {
+    const char *reason; /* a slug */
+    struct str text;
+    bool final; /* it will not be placed as it is: it is not observed again */
+};
+
 /* Those an engine lacks (see caps) may be NULL.  -1: refused at once, with the reason. */
 struct engine_ops {
     const char *name;
+    /* What it cannot do of this spec, beyond its capabilities: -1 names the field. */
+    int (*check)(void *self, const struct spec *s, struct err *e);
     int (*sync)(void *self, struct err *e); /* tell about everything again, then READY */
     int (*start)(void *self, const struct engine_start *s, struct err *e);
     int (*stop)(void *self, struct task_id t, int64_t grace_ms, enum task_end why, struct err *e);
     int (*signal)(void *self, struct task_id t, int signo, struct err *e);
+    /* Tells it to save itself and end within the grace, where that is more than a signal. */
+    int (*freeze)(void *self, struct task_id t, int signo, int64_t grace_ms, struct err *e);
     int (*pause)(void *self, struct task_id t, struct err *e);
     int (*resume)(void *self, struct task_id t, struct err *e);
     int (*forget)(void *self, struct task_id t, struct err *e); /* its end is written down */
@@ -142,6 +220,16 @@ struct engine_ops {
     /* A connected socket that speaks wire/stream.h; the caller sends the first frame and closes it. */
     int (*open_stream)(void *self, struct task_id t, struct err *e);
     const char *(*log_dir)(void *self, struct task_id t, char *out, size_t n); /* wire/joblog.h */
+    /* All of a tenant as it is to be from now on. */
+    int (*tenant)(void *self, const struct engine_tenant *t, struct err *e);
+    void (*tell)(void *self, struct str observed, const struct engine_word *w);
+    /* A job stands for it that has no place: told after each READY.  What is not there any more has vanished. */
+    void (*await)(void *self, struct str observed);
+    /* A machine that is lent at times is ours now, or its owner's again. */
+    void (*lend)(void *self, struct str node, bool is_ours);
+    /* What is to be kept of a job where the store is not has changed; or it is over.  The engine asks for it by
+     * RECORD when it has time for that, and tells it as KEPT in its first sync.  0: of all jobs together. */
+    void (*keep)(void *self, uint64_t job);
     void (*free)(void *self);
 };
 

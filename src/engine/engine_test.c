@@ -27,6 +27,10 @@ static void what_an_engine_cannot_do_is_refused_by_name(void)
     CHECK(engine_check(&en, &s, &e) < 0 && strstr(e.msg, "gpu_share") && strstr(e.msg, "test"));
     caps[CAP_GPU_SHARE] = true;
     CHECK(engine_check(&en, &s, &e) == 0);
+    s.devices = STR("rdma/hca=1");
+    CHECK(engine_check(&en, &s, &e) < 0 && strstr(e.msg, "'resources.devices'"));
+    caps[CAP_DEVICES] = true;
+    CHECK(engine_check(&en, &s, &e) == 0);
     s.image = STR("python:3");
     CHECK(engine_check(&en, &s, &e) < 0 && strstr(e.msg, "'image'"));
     s.image = STR("host");

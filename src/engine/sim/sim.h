@@ -6,7 +6,8 @@
  * and the same calls give the same events.  The engine outlives whoever listens, as a keeper does.
  *
  * What a task does is told by its argv (true, false, sleep SECONDS; anything else runs for a second)
- * and by variables of its environment, see SIM_WORDS.  NAME_2 is for replica 2 alone and wins.
+ * and by variables of its environment, see SIM_WORDS.  NAME_2 is for replica 2 alone and wins.  What
+ * others made runs until it is told to end.
  */
 #ifndef NS_ENGINE_SIM_SIM_H
 #define NS_ENGINE_SIM_SIM_H
