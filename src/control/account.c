@@ -94,8 +94,18 @@ static struct account *from_machine(struct accounts *a, struct str user)
     return ac;
 }
 
-static struct account *make_ours(struct accounts *a, struct str user, struct store_batch *b,
-                                 int64_t now_ms, struct err *e)
+/* Only of our range, and nobody's. */
+static bool is_free(const struct accounts *a, uint32_t uid)
+{
+    for (size_t i = 0; i < a->n; i++)
+        if (a->at[i].uid == uid)
+            return false;
+    return uid >= a->uid_base && uid < UINT32_MAX - 1;
+}
+
+/* uid 0: the next one. */
+static struct account *make_ours(struct accounts *a, struct str user, uint32_t uid,
+                                 struct store_batch *b, int64_t now_ms, struct err *e)
 {
     char home[4096];
     for (size_t i = 0; i < user.n; i++)
@@ -110,7 +120,9 @@ static struct account *make_ours(struct accounts *a, struct str user, struct sto
         return NULL;
     }
     struct account *ac = add(a, user, str_of(home));
-    ac->uid = a->single_user ? getuid() : a->uid_next++;
+    ac->uid = a->single_user ? getuid() : uid ? uid : a->uid_next;
+    if (!a->single_user)
+        a->uid_next = MAX(a->uid_next, ac->uid + 1);
     ac->gid = a->single_user ? getgid() : ac->uid;
     ac->ours = true;
     struct store_account row = { .name = user,
@@ -123,12 +135,24 @@ static struct account *make_ours(struct accounts *a, struct str user, struct sto
     return ac;
 }
 
-const struct account *account_of(struct accounts *a, struct str user, struct store_batch *b,
-                                 int64_t now_ms, struct err *e)
+uint32_t account_own_uid(const struct accounts *a, struct str user)
+{
+    const struct account *ac = find((struct accounts *)(uintptr_t)a, user);
+    return ac && ac->ours ? ac->uid : 0;
+}
+
+const struct account *account_again(struct accounts *a, struct str user, uint32_t uid,
+                                    struct store_batch *b, int64_t now_ms, struct err *e)
 {
     struct account *ac = find(a, user);
     if (ac)
         return ac;
     ac = from_machine(a, user);
-    return ac ? ac : make_ours(a, user, b, now_ms, e);
+    return ac ? ac : make_ours(a, user, is_free(a, uid) ? uid : 0, b, now_ms, e);
+}
+
+const struct account *account_of(struct accounts *a, struct str user, struct store_batch *b,
+                                 int64_t now_ms, struct err *e)
+{
+    return account_again(a, user, 0, b, now_ms, e);
 }

@@ -35,4 +35,10 @@ void accounts_free(struct accounts *a);
 const struct account *account_of(struct accounts *a, struct str user, struct store_batch *b,
                                  int64_t now_ms, struct err *e);
 
+/* The uid of an account of ours that is known; 0: there is none. */
+uint32_t account_own_uid(const struct accounts *a, struct str user);
+/* The same for somebody to whom an earlier store gave this uid: it is theirs again, where nobody has it. */
+const struct account *account_again(struct accounts *a, struct str user, uint32_t uid,
+                                    struct store_batch *b, int64_t now_ms, struct err *e);
+
 #endif

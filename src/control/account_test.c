@@ -126,6 +126,20 @@ static void alone_everybody_is_ourselves(void)
     end(&t);
 }
 
+static void a_uid_of_an_earlier_store_is_theirs_again(void)
+{
+    struct trying t = { 0 };
+    begin(&t, false);
+    CHECK_INT(account_own_uid(&t.a, STR("ben-of-lab")), 0);
+    CHECK_INT(account_again(&t.a, STR("ben-of-lab"), 200007, t.b, 5, &t.e)->uid, 200007);
+    CHECK_INT(account_own_uid(&t.a, STR("ben-of-lab")), 200007);
+    CHECK_INT(of(&t, "cleo-of-lab")->uid, 200008);
+    CHECK_INT(account_again(&t.a, STR("dora-of-lab"), 200007, t.b, 5, &t.e)->uid, 200009);
+    CHECK_INT(account_again(&t.a, STR("eve-of-lab"), 0, t.b, 5, &t.e)->uid, 200010);
+    CHECK_INT(account_again(&t.a, STR("fay-of-lab"), 1000, t.b, 5, &t.e)->uid, 200011);
+    end(&t);
+}
+
 static const struct test tests[] = {
     { "a person without an account gets one of ours",
       a_person_without_an_account_gets_one_of_ours },
@@ -135,5 +149,7 @@ static const struct test tests[] = {
       a_machines_account_keeps_its_uid_home_and_groups },
     { "names that are no file names are refused", names_that_are_no_file_names_are_refused },
     { "alone everybody is ourselves", alone_everybody_is_ourselves },
+    { "a uid of an earlier store is theirs again, where nobody has it",
+      a_uid_of_an_earlier_store_is_theirs_again },
 };
 TEST_MAIN(tests)

@@ -24,6 +24,7 @@ static void entry_free(struct entry *en)
     book_set_text(&en->now.message, STR(""));
     book_set_text(&en->now.where, STR(""));
     free(en->name);
+    free(en->ref);
     free(en->task);
     free(en);
 }

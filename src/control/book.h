@@ -50,6 +50,11 @@ struct entry {
     uint64_t gpu_milli;
     uint64_t array;
     uint32_t array_index;
+    char *ref;     /* others made it: what the engine calls it; NULL: a job of ours */
+    uint32_t told; /* of what others made and waits: the reason that the engine was told, from 1 */
+    uint64_t
+        traits; /* likewise: a hash of the machines it may use, as the core has it; 0: not known */
+    bool observed;   /* others made it; ref is set once it is known */
     bool spec_known; /* what follows is set: see job_need_spec */
     bool requeue;
     enum freeze_mode freeze;
@@ -60,7 +65,9 @@ struct entry {
     struct task *task;    /* of the run that holds resources, one a replica; else NULL */
     uint32_t bad;         /* the first task that ended badly, or NONE */
     bool failed_start;
-    bool taken; /* it is being frozen by a pass */
+    uint64_t copied; /* a hash of what its copy says: see spare.c; 0: it has none */
+    bool noted;      /* there, as one that waits for others */
+    bool taken;      /* it is being frozen by a pass */
     enum taken_for taken_for;
     uint32_t start_tries; /* starts of this run that failed */
     struct job_ref grace_of, again_of;

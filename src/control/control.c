@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "control/state.h"
+#include "core/device.h"
 
 static const struct {
     const char *name, *help;
@@ -53,12 +54,14 @@ struct control *control_new(const struct control_config *config, struct err *e)
     turn_init(c);
     keep_init(c);
     audit_init(c);
+    observe_init(c);
     if (accounts_load(&c->accounts, config->store, e) < 0 || recover(c, e) < 0 ||
         fairness_load(c, e) < 0 || set_policy(c, e) < 0 || tenants_load(c, e) < 0 ||
         pools_load(c, e) < 0)
         return NULL;
     c->config.tenant = NULL; /* borrowed for this call */
     c->config.pool = NULL;
+    spare_load(c);
     turn_close_soon(c, false);
     return TAKE(c);
 }
@@ -72,6 +75,9 @@ struct control *control_free(struct control *c)
     loop_unwatch(c->begin_turn);
     keep_free(c);
     audit_free(c);
+    observe_free(c);
+    map_free(&c->kept.left);
+    spare_free(c);
     pools_free(c);
     tenants_free(c);
     turn_free(c->open);
@@ -83,6 +89,7 @@ struct control *control_free(struct control *c)
         for (size_t k = 0; k < c->machine[i].gpus; k++)
             free(c->machine[i].gpu_uuid[k]);
         free(c->machine[i].gpu_uuid);
+        free(c->machine[i].devices);
         free(c->machine[i].name);
     }
     free(c->machine);
@@ -112,8 +119,13 @@ bool control_ready(const struct control *c, struct err *why_not)
     struct err *e = why_not ? why_not : &ignored;
     if (store_failing(c->config.store, e))
         return false;
-    if (c->ready)
+    if (c->ready && c->kept.unwritten == 0)
         return true;
+    if (c->ready) {
+        err_set(e, ERR_UNAVAILABLE, "jobs that the store had lost are being written down again");
+        err_hint(e, "it takes moments; try again");
+        return false;
+    }
     err_set(e, ERR_UNAVAILABLE, "the engine has not answered yet");
     err_hint(e, "it should within seconds; else see the log of nightshift-keeper");
     return false;
@@ -160,7 +172,7 @@ static bool shrank(const struct event_node *n, const struct node_view *was)
 {
     bool other_model = was->gpus && !str_is(n->model, was->model ? was->model : "");
     return n->gpus < was->gpus || n->cpu_milli < was->cpu_milli || n->mem_mib < was->mem_mib ||
-           other_model;
+           other_model || !devices_cover(n->devices, str_of(was->devices));
 }
 
 /* A node's figures are fixed in the core, so a machine that has others waits for a new journal. */
@@ -169,12 +181,18 @@ static void note_change(struct control *c, const struct event_node *n, const str
 {
     struct machine *m = machine_of(c, n->name);
     m->changed = was && (was->gpus != n->gpus || was->cpu_milli != n->cpu_milli ||
-                         was->mem_mib != n->mem_mib ||
+                         was->mem_mib != n->mem_mib || !str_is(n->devices, was->devices) ||
                          (n->gpus && !str_is(n->model, was->model ? was->model : "")));
     if (!m->changed)
         return;
     m->node = *n;
+    m->node.net_switch = m->node.pool = m->node.traits = STR(""); /* as the core has them */
     m->state = state;
+    free(m->devices);
+    m->devices = xcalloc(n->devices.n + 1, 1);
+    if (n->devices.n)
+        memcpy(m->devices, n->devices.p, n->devices.n);
+    m->node.devices = str_of(m->devices);
     snprintf(m->model, sizeof m->model, "%.*s", STR_ARG(n->model));
     log_event(c->config.log, LOG_WARN_, "node.changed", "node=%s gpus=%u cpu_milli=%u mem_mib=%u",
               m->name, n->gpus, n->cpu_milli, n->mem_mib);
@@ -188,12 +206,23 @@ static bool find_node(struct control *c, struct str name, struct node_view *out)
     return false;
 }
 
+static void node_traits(struct control *c, const struct event_node *n)
+{
+    struct event ev = { .t_ms = control_now_ms(c), .kind = EVENT_NODE_TRAITS };
+    struct err e;
+    ev.node_traits = (struct event_node_traits){ n->name, n->traits };
+    if (turn_apply(c, &ev, &e) < 0)
+        log_event(c->config.log, LOG_ERROR_, "node.refused", "why=%s", e.msg);
+}
+
 static void node_event(struct control *c, const struct engine_event *ev)
 {
     const struct event_node *n = ev->machine.node;
     struct node_view v = { 0 };
     struct err e;
     struct event up = { .t_ms = control_now_ms(c), .kind = EVENT_NODE, .node = *n };
+    up.node.pool = STR(""); /* pools_move puts it there, once there is one */
+    pools_told(c, n->name, n->pool);
     bool known = find_node(c, n->name, &v);
     if (!known && turn_apply(c, &up, &e) < 0) {
         log_event(c->config.log, LOG_ERROR_, "node.refused", "node=%.*s why=%s", STR_ARG(n->name),
@@ -201,6 +230,8 @@ static void node_event(struct control *c, const struct engine_event *ev)
         return;
     }
     remember_machine(c, ev);
+    if (known && !str_is(n->traits, v.traits))
+        node_traits(c, n);
     note_change(c, n, known ? &v : NULL, ev->machine.state);
     /* An operator's drain outlives the machine's absence.  What a machine does not have any more
      * must not be given out: segment_review lets it up again, with its new figures. */
@@ -257,6 +288,8 @@ void control_engine_event(void *control, const struct engine_event *ev)
         if (!c->ready) {
             c->ready = c->was_ready = true;
             recover_tasks(c);
+            spare_ready(c);
+            observe_await(c);
             log_plain(c->config.log, LOG_INFO_, "engine.ready");
             turn_tell(c);
         }
@@ -276,6 +309,11 @@ void control_engine_event(void *control, const struct engine_event *ev)
     case ENGINE_PAUSED:
     case ENGINE_RESUMED:
     case ENGINE_ENDED: tasks_event(c, ev); return;
+    case ENGINE_OBSERVED:
+    case ENGINE_VANISHED:
+    case ENGINE_TRAITS: observe_event(c, ev); return;
+    case ENGINE_KEPT: kept_event(c, ev); return;
+    case ENGINE_RECORD: spare_record(c, ev); return;
     case ENGINE_EVENT_COUNT: break;
     }
     abort();

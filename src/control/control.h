@@ -61,6 +61,10 @@ struct control_config {
     bool single_user;     /* every job runs as ourselves */
     uint32_t scratch_mib; /* disk space of a replica that does not say */
     struct control_keep keep;
+    /* What is wrong with a machine, or with these of its GPUs, is added to out: whoever's job failed there reads
+     * it.  false: nothing is known.  NULL: nobody knows. */
+    bool (*trouble)(void *ctx, struct str node, uint64_t gpu_mask, struct buf *out);
+    void *trouble_ctx;
 };
 
 /* Restores what the store knows.  Borrowed: loop, store, log, homes. */
@@ -98,9 +102,10 @@ struct control_submit {
     const struct store_scope *sees; /* whose jobs it may start after; NULL: nobody's */
     const struct spec *spec;
     size_t n;
-    struct str key;   /* idempotency key, or empty: asked again it is the same submit */
-    uint64_t request; /* digest of what was asked: another one under the same key is refused */
-    bool batch;       /* the answer lists every job */
+    struct str key;    /* idempotency key, or empty: asked again it is the same submit */
+    uint64_t request;  /* digest of what was asked: another one under the same key is refused */
+    bool batch;        /* the answer lists every job */
+    struct str traits; /* of work that others made: the machines it may use */
 };
 /* All or none.  Jobs get ids one after the other; *out_first and *out_n tell which. */
 int control_submit(struct control *c, const struct control_submit *s, struct control_done done,
@@ -108,6 +113,12 @@ int control_submit(struct control *c, const struct control_submit *s, struct con
 /* Would it be taken?  Changes nothing. */
 int control_key_reused(struct str key, struct err *e); /* the refusal of such a one */
 int control_check(struct control *c, const struct control_submit *s, struct err *e) MUST_USE;
+/* What would become of its first job, were it submitted now.  The first call checks it and writes down what the core
+ * would be told (texts are those of s and a); the second tells it and makes a pass, so it is for a copy of this process
+ * only (sys/aside.h).  True: it starts at once; else core_explain knows of *out. */
+int control_foresee(struct control *c, const struct control_submit *s, struct arena *a,
+                    struct event *out, struct err *e) MUST_USE;
+bool control_foresee_in_copy(struct control *c, const struct event *ev, struct err *e);
 
 #define CONTROL_VERBS(X)                                                                           \
     X(CANCEL, "cancel", "ends the job")                                                            \

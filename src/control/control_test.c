@@ -1,5 +1,7 @@
 #include "control/control.h"
 
+#include <stdio.h>
+
 #include "journal/journal.h"
 #include "tests/lib/controlling.h"
 
@@ -373,6 +375,78 @@ static void the_journal_says_which_jobs_are_the_same_work(void)
     controlling_end(&t);
 }
 
+/* The engine tells its machine again. */
+static void tell_machine(struct controlling *t, const char *traits, uint32_t cpu_milli)
+{
+    char name[] = "desk1", model[] = "A100", class[TRAITS_NAME_MAX + 1];
+    struct event_node n = { .name = str_of(name), .model = str_of(model), .gpus = 4 };
+    struct engine_event ev = { .kind = ENGINE_NODE, .t_ms = t->now_ms };
+    snprintf(class, sizeof class, "%s", traits);
+    n.traits = str_of(class);
+    n.gpu_mem_mib = 40960;
+    n.cpu_milli = cpu_milli;
+    n.mem_mib = 65536;
+    ev.machine.node = &n;
+    ev.machine.simulated = true;
+    control_engine_event(t->c, &ev);
+    memset(name, 'x', sizeof name); /* it was borrowed */
+    memset(model, 'x', sizeof model);
+    memset(class, 'x', sizeof class);
+    controlling_settle(t);
+}
+
+static struct node_view machine(struct controlling *t)
+{
+    struct node_view n = { 0 };
+    CHECK(core_node(control_core(t->c), (node_id){ 0 }, &n));
+    return n;
+}
+
+static int note_class(void *ctx, int64_t t_ms, struct str line, struct err *e)
+{
+    int *n = ctx;
+    AUTO(arena_free) struct arena a = { 0 };
+    struct event ev;
+    (void)t_ms;
+    if (journal_read(line, &a, &ev, e) < 0)
+        return -1;
+    *n += ev.kind == EVENT_NODE_TRAITS;
+    return 0;
+}
+
+static int classes_told(struct controlling *t)
+{
+    int n = 0;
+    struct err e;
+    CHECK(store_journal(t->s.store, note_class, &n, &e) == 0);
+    return n;
+}
+
+static void a_machine_has_another_class_at_once_and_what_runs_goes_on(void)
+{
+    struct controlling t;
+    controlling_begin(&t, NULL);
+    uint32_t cpu_milli = machine(&t).cpu_milli;
+    CHECK_STR(machine(&t).traits, "");
+    uint64_t id = controlling_submit(&t, "{\"command\":[\"sleep\",\"3600\"]}");
+    controlling_wait(&t, 1000);
+    tell_machine(&t, "gpu-a", cpu_milli);
+    CHECK_STR(machine(&t).traits, "gpu-a");
+    CHECK_STR(controlling_state(&t, id), "running");
+    CHECK_STR(controlling_journal_differs(&t), "");
+    tell_machine(&t, "gpu-a", cpu_milli); /* the same: nothing is written */
+    CHECK_INT(classes_told(&t), 1);
+    tell_machine(&t, "gpu-b", 2 * cpu_milli); /* its figures come with a new journal */
+    CHECK_STR(machine(&t).traits, "gpu-b");
+    CHECK_INT(machine(&t).cpu_milli, 2 * cpu_milli);
+    CHECK_STR(controlling_state(&t, id), "running");
+    CHECK_STR(controlling_journal_differs(&t), "");
+    tell_machine(&t, "", 2 * cpu_milli);
+    CHECK_STR(machine(&t).traits, "");
+    CHECK_STR(controlling_state(&t, id), "running");
+    controlling_end(&t);
+}
+
 static const struct test tests[] = {
     { "a job runs, and all of it is written down", a_job_runs_and_all_of_it_is_written_down },
     { "what is not said is filled in from the machine", what_is_not_said_is_filled_in },
@@ -384,6 +458,8 @@ static const struct test tests[] = {
     { "a key makes one submit of two, also on the way to the disk", a_key_makes_one_submit_of_two },
     { "watchers hear of events and of the engine", watchers_hear_of_events_and_of_the_engine },
     { "a machine is known with its GPUs", a_machine_is_known_with_its_gpus },
+    { "a machine has another class at once, and what runs goes on",
+      a_machine_has_another_class_at_once_and_what_runs_goes_on },
     { "a drained machine takes nothing, also after a restart",
       a_drained_machine_takes_nothing_also_after_a_restart },
     { "stopping starts nothing, and end_all ends what runs",

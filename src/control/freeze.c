@@ -52,15 +52,18 @@ void job_freeze_begin(struct control *c, struct entry *en)
     switch (en->freeze) {
     case FREEZE_PAUSE: a.kind = ACT_TASKS_PAUSE; break;
     case FREEZE_SIGNAL:
-        a.kind = ACT_TASKS_SIGNAL;
+        a.kind = ACT_TASKS_FREEZE;
         a.signo = en->freeze_signal;
+        a.grace_ms = job_grace_ms(c, en);
         loop_unwatch(en->grace);
         en->grace_of = (struct job_ref){ c, en->id };
         en->grace = loop_timer(c->config.loop, on_grace_over, &en->grace_of);
-        loop_timer_set(en->grace, (uint64_t)job_grace_ms(c, en), 0);
+        loop_timer_set(en->grace, (uint64_t)a.grace_ms, 0);
         break;
     case FREEZE_REQUEUE:
-        a.kind = ACT_TASKS_STOP;
+        /* Whoever made it may be able to make it again: its engine knows how. */
+        a.kind = en->observed && c->engine.ops && c->engine.ops->freeze ? ACT_TASKS_FREEZE
+                                                                        : ACT_TASKS_STOP;
         a.why = END_STOPPED;
         a.grace_ms = job_grace_ms(c, en);
         break;
@@ -84,15 +87,22 @@ static const char *const taken_texts[][2] = {
                        "the next period" },
 };
 
-static struct str taken_text(const struct entry *en)
+struct str taken_text(const struct entry *en)
 {
     return str_of(taken_texts[en->taken_for][en->freeze == FREEZE_REQUEUE]);
+}
+
+/* What keeps it from going may follow. */
+static bool begins(struct str message, const char *text)
+{
+    struct str with = str_of(text);
+    return message.n >= with.n && memcmp(message.p, with.p, with.n) == 0;
 }
 
 enum taken_for freeze_taken_for(struct str message)
 {
     for (size_t i = 0; i < ARRAY_LEN(taken_texts); i++)
-        if (str_is(message, taken_texts[i][0]) || str_is(message, taken_texts[i][1]))
+        if (begins(message, taken_texts[i][0]) || begins(message, taken_texts[i][1]))
             return (enum taken_for)i;
     return TAKEN_TURN;
 }

@@ -119,10 +119,52 @@ static int say(struct control *c, struct lent *p, struct err *e)
     return turn_apply(c, &ev, e);
 }
 
+/* Where a pool lists it, or else where the engine says that it is, when there is such a pool. */
 static struct lent *pool_of(const struct control *c, const char *node)
 {
-    uint32_t i = names_find(&c->pools.node_names, str_of(node));
-    return i == NAME_NONE ? NULL : c->pools.at[c->pools.pool_of[i]];
+    const struct pools *ps = &c->pools;
+    uint32_t i = names_find(&ps->node_names, str_of(node));
+    if (i != NAME_NONE)
+        return ps->at[ps->pool_of[i]];
+    i = names_find(&ps->told_names, str_of(node));
+    size_t at = i == NAME_NONE ? ps->n : find(ps, str_of(ps->told[i]));
+    return at < ps->n ? ps->at[at] : NULL;
+}
+
+void pools_told(struct control *c, struct str node, struct str pool)
+{
+    struct pools *ps = &c->pools;
+    if (pool.n == 0 && names_find(&ps->told_names, node) == NAME_NONE)
+        return;
+    uint32_t i = names_intern(&ps->told_names, node);
+    if (i >= ps->tolds) {
+        ps->told = xrealloc(ps->told, i + 1, sizeof *ps->told);
+        ps->told[i] = NULL;
+        ps->tolds = i + 1;
+    }
+    free(ps->told[i]);
+    ps->told[i] = xcalloc(pool.n + 1, 1);
+    memcpy(ps->told[i], pool.p, pool.n);
+}
+
+/* Machines whose window has ended, or begun again: the engine marks them, for whoever else uses them. */
+void pools_lend(struct control *c)
+{
+    struct pools *ps = &c->pools;
+    struct node_view v;
+    if (!c->engine.ops || !c->engine.ops->lend)
+        return;
+    for (uint32_t i = 0; core_node(c->core, (node_id){ i }, &v); i++) {
+        if (i >= ps->lent_n) {
+            ps->lent_state = xrealloc(ps->lent_state, i + 1, sizeof *ps->lent_state);
+            ps->lent_state[i] = 2; /* not known what it was told */
+            ps->lent_n = i + 1;
+        }
+        if (ps->lent_state[i] == v.open)
+            continue;
+        ps->lent_state[i] = v.open;
+        c->engine.ops->lend(c->engine.self, str_of(v.name), v.open);
+    }
 }
 
 static int move(struct control *c, const char *node, struct lent *to, struct err *e)
@@ -248,6 +290,11 @@ void pools_free(struct control *c)
     free(c->pools.at);
     free(c->pools.pool_of);
     names_free(&c->pools.node_names);
+    for (uint32_t i = 0; i < c->pools.tolds; i++)
+        free(c->pools.told[i]);
+    free(c->pools.told);
+    names_free(&c->pools.told_names);
+    free(c->pools.lent_state);
 }
 
 /* ---- verbs ---- */

@@ -45,6 +45,7 @@ static int restore_job(void *ctx, const struct store_job *j, struct err *e)
     memcpy(en->name, j->fixed.name.p, j->fixed.name.n);
     en->tenant = book_intern(&c->book, j->fixed.tenant);
     en->user = book_intern(&c->book, j->fixed.user);
+    en->observed = j->fixed.uid == UID_OBSERVED;
     en->array = j->fixed.array;
     en->array_index = j->fixed.array_index;
     en->replicas = j->fixed.replicas;

@@ -1,6 +1,7 @@
 /* Cutting the journal: it begins anew with the events that make the present state, and we go on with
  * the core made from them.  That is also how a machine that has changed gets its new figures. */
 #include "control/state.h"
+#include "core/device.h"
 #include "journal/journal.h"
 
 #define LINES_MIN 50000   /* below it a restart is quick anyway */
@@ -25,7 +26,9 @@ static void on_event(void *ctx, const struct event *ev)
         return;
     if (ev->kind == EVENT_NODE && cut->node && str_eq(ev->node.name, cut->node->name)) {
         copy.node = *cut->node;
+        copy.node.net_switch = ev->node.net_switch;
         copy.node.pool = ev->node.pool; /* a machine does not know it */
+        copy.node.traits = ev->node.traits;
     }
     if (core_apply(cut->core, &copy, &cut->e) < 0) {
         cut->failed = true;
@@ -81,6 +84,17 @@ static void add_load(struct control *c, const struct entry *en, const char *mach
     }
 }
 
+/* Has it the devices that are in use there? */
+static bool has_devices(const struct machine *m, const struct node_view *was)
+{
+    struct str rest = str_of(was->devices ? was->devices : "");
+    struct device d;
+    for (uint32_t i = 0; devices_next(&rest, &d); i++)
+        if (devices_count(m->node.devices, d.name) + was->device_free[i] < d.n)
+            return false;
+    return true;
+}
+
 /* Would what runs there be where it is on the machine as it is now? */
 static bool fits(struct control *c, const struct machine *m)
 {
@@ -93,7 +107,8 @@ static bool fits(struct control *c, const struct machine *m)
         add_load(c, c->book.at[i], m->name, &load);
     bool same_model = was.model && strcmp(was.model, m->model) == 0;
     return load.gpu_mask >> m->node.gpus == 0 && (load.gpu_mask == 0 || same_model) &&
-           load.cpu_milli <= m->node.cpu_milli && load.mem_mib <= m->node.mem_mib;
+           load.cpu_milli <= m->node.cpu_milli && load.mem_mib <= m->node.mem_mib &&
+           has_devices(m, &was);
 }
 
 static struct machine *ready_to_change(struct control *c)

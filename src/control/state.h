@@ -6,6 +6,8 @@
 #include "control/account.h"
 #include "control/book.h"
 #include "control/lending.h"
+#include "control/observe.h"
+#include "control/pools.h"
 #include "control/tenants.h"
 #include "store/kept.h"
 #include "store/pools.h"
@@ -16,7 +18,7 @@ enum act_kind {
     ACT_TASKS_STOP,
     ACT_TASKS_PAUSE,
     ACT_TASKS_RESUME,
-    ACT_TASKS_SIGNAL,
+    ACT_TASKS_FREEZE,
     ACT_TASKS_FORGET
 };
 struct act {
@@ -47,8 +49,10 @@ struct turn {
     size_t dones, done_cap;
     struct turn_key *key; /* of submits whose answer is not in the store yet */
     size_t keys, key_cap;
-    struct map over; /* jobs that ended in it, and their state */
-    bool events;     /* public ones */
+    struct map over;   /* jobs that ended in it, and their state */
+    uint64_t *touched; /* jobs whose copies may be old: see spare.c */
+    size_t touches, touch_cap;
+    bool events; /* public ones */
 };
 
 struct machine {
@@ -61,11 +65,12 @@ struct machine {
     bool changed;
     struct event_node node; /* name and model: see `name`, `model` */
     char model[NAME_MAX_BYTES + 1];
+    char *devices;         /* what `node` says of them */
     enum node_state state; /* as the engine tells it */
 };
 
-/* A batch of keep.c on its way to the disk; it may outlive the control plane. */
-struct keep_written {
+struct
+    keep_written { /* a batch of keep.c on its way to the disk; it may outlive the control plane */
     struct control *c; /* NULL: nobody waits for it any more */
 };
 
@@ -104,23 +109,6 @@ struct watcher {
     void *ctx;
 };
 
-struct lent {
-    char *name;
-    bool of_settings;
-    enum stage stage;                        /* whose it is while it is rolled out */
-    bool always;                             /* it has no window */
-    struct calendar window, exceptions, now; /* exceptions: alone, in UTC; now: both */
-    char **node;
-    size_t nodes;
-};
-
-struct pools {
-    struct lent **at; /* the settings file's first */
-    size_t n, cap;
-    struct names node_names;
-    uint32_t *pool_of; /* by number in node_names */
-};
-
 struct control {
     struct control_config config;
     struct core *core;
@@ -147,6 +135,9 @@ struct control {
     struct pools pools;
     struct tenants tenants;
     struct fairness fairness;
+    struct observing observing;
+    struct keeping_on kept;
+    struct sparing spare;
     struct arena arena; /* of one pass */
     char *homes;
 };
@@ -196,6 +187,7 @@ void job_freeze_begin(struct control *c, struct entry *en); /* by the way its sp
 void job_taken(struct control *c, const struct action *a);
 /* Why it was taken, as its message says; TAKEN_TURN when that says nothing of it. */
 enum taken_for freeze_taken_for(struct str message);
+struct str taken_text(const struct entry *en); /* the same as a sentence */
 int64_t job_grace_ms(const struct control *c,
                      const struct entry *en); /* for saving itself, or ending */
 void job_tell_taken(struct entry *en, enum job_event what, const struct task *t);
@@ -205,10 +197,14 @@ void job_start_again(struct control *c, struct entry *en); /* those that nobody 
 /* After a failure of the machine's own, e.g. a full disk: true when it will be tried again. */
 bool job_start_later(struct control *c, struct entry *en, const struct engine_event *failed);
 
-/* pools.c */
-int pools_load(struct control *c, struct err *e) MUST_USE;
-void pools_free(struct control *c);
-void pools_move(struct control *c); /* machines into the pools that they are in now */
+/* submit.c: a job of an earlier store, under its number, as if it were submitted now */
+struct submit_kept {
+    uint64_t id;
+    const struct job_record *r;
+    const struct spec *spec;
+    bool runs; /* it is placed next, whatever the record says */
+};
+struct entry *submit_again(struct control *c, const struct submit_kept *k, struct err *e);
 
 /* segment.c */
 void segment_review(struct control *c);

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "control/after.h"
+#include "control/record.h"
 #include "control/state.h"
 #include "spec/work.h"
 
@@ -12,6 +13,8 @@
 static void fill_request(struct control *c, struct request *r)
 {
     struct node_view n, best = { 0 };
+    if (r->cpu_milli && r->mem_mib)
+        return; /* every machine is looked at */
     for (uint32_t i = 0; core_node(c->core, (node_id){ i }, &n); i++)
         if (n.state != NODE_DOWN && (best.cpu_milli == 0 || n.gpus > best.gpus))
             best = n;
@@ -72,6 +75,7 @@ static struct event submit_event(struct control *c, const struct control_submit 
     ev.submit = (struct event_submit){ .tenant = s->tenant,
                                        .user = s->user,
                                        .models = spec->gpu_type,
+                                       .devices = spec->devices,
                                        .request = spec->request,
                                        .priority = spec->priority,
                                        .held = spec->held,
@@ -80,6 +84,10 @@ static struct event submit_event(struct control *c, const struct control_submit 
                                        .afters = of->after.n,
                                        .family = work_family(spec),
                                        .reservation = spec->reservation };
+    if (spec->observed.n)
+        ev.submit.traits = s->traits;
+    else if (c->observing.traits)
+        ev.submit.traits = str_of(c->observing.traits);
     freeze_terms(c, spec, &ev.submit);
     return ev;
 }
@@ -130,34 +138,50 @@ static struct checked *check_all(struct control *c, const struct control_submit 
     return NULL;
 }
 
-/* The core has taken it: book and batch follow. */
-static void take_one(struct control *c, const struct control_submit *s, const struct spec *spec,
-                     struct str text, const struct event *ev, uint64_t array)
+/* What the core has taken. */
+struct taken {
+    const struct control_submit *s;
+    const struct spec *spec;
+    struct str text; /* of the spec; empty: it is that of its array */
+    const struct event *ev;
+    uint64_t array;
+    int64_t submitted_ms;
+};
+
+/* Book and batch follow. */
+static struct entry *take_one(struct control *c, const struct taken *t)
 {
-    struct entry *en = book_add(&c->book, ev->submit.id.v);
+    const struct control_submit *s = t->s;
+    const struct spec *spec = t->spec;
+    const struct event_submit *how = &t->ev->submit;
+    struct entry *en = book_add(&c->book, how->id.v);
     entry_from_spec(en, spec);
     en->name = xcalloc(spec->name.n + 1, 1);
-    memcpy(en->name, spec->name.p, spec->name.n);
+    if (spec->name.n)
+        memcpy(en->name, spec->name.p, spec->name.n);
     en->tenant = book_intern(&c->book, s->tenant);
     en->user = book_intern(&c->book, s->user);
-    en->array = array;
+    en->array = t->array;
     en->array_index = spec->array_index;
-    en->now.state = spec->held ? JOB_HELD : JOB_QUEUED;
+    en->now.state = how->frozen ? JOB_FROZEN : how->held ? JOB_HELD : JOB_QUEUED;
     en->now.priority = spec->priority;
-    en->now.state_ms = ev->t_ms;
+    en->now.state_ms = t->ev->t_ms;
     struct store_job_fixed f = { .id = en->id,
                                  .tenant = s->tenant,
                                  .user = s->user,
                                  .name = spec->name,
                                  .uid = s->uid,
-                                 .submitted_ms = ev->t_ms,
+                                 .submitted_ms = t->submitted_ms,
                                  .replicas = en->replicas,
                                  .gpu_milli = en->gpu_milli,
-                                 .spec = text,
-                                 .array = array,
+                                 .spec = t->text,
+                                 .array = t->array,
                                  .array_index = spec->array_index };
     store_add_job(turn_open(c)->batch, &f, &en->now);
+    if (s->uid != UID_OBSERVED)
+        spare_touch(c, en->id);
     turn_event(c, en);
+    return en;
 }
 
 /* One spec: a job, or one each index.  The members of an array share the text of the first. */
@@ -176,9 +200,93 @@ static int take_spec(struct control *c, const struct control_submit *s, const st
         each.array_index = spec->array_from + i * (spec->is_array ? spec->array_step : 0);
         if (turn_apply(c, &ev, e) < 0)
             return -1;
-        take_one(c, s, &each, i ? STR("") : buf_str(&text), &ev, spec->is_array ? first : 0);
+        take_one(c, &(struct taken){ .s = s,
+                                     .spec = &each,
+                                     .text = i ? STR("") : buf_str(&text),
+                                     .ev = &ev,
+                                     .array = spec->is_array ? first : 0,
+                                     .submitted_ms = ev.t_ms });
     }
     return 0;
+}
+
+/* As the core is told of a job that it had before: nobody asks again whether it may. */
+static struct event again_event(struct control *c, const struct control_submit *s,
+                                const struct submit_kept *k, const struct checked *of)
+{
+    const struct job_record *r = k->r;
+    struct event ev = submit_event(c, s, of);
+    bool frozen = r->state == JOB_FROZEN && !k->runs;
+    ev.submit.id.v = k->id;
+    ev.submit.known = true;
+    ev.submit.held = r->state == JOB_HELD && !k->runs;
+    ev.submit.frozen = !frozen ? 0 : r->awake ? 2 : 1;
+    ev.submit.ran_ms = r->ran_ms;
+    if (k->runs || frozen || ev.submit.begin_ms <= ev.t_ms)
+        ev.submit.begin_ms = 0;
+    ev.submit.after = r->after;
+    ev.submit.afters = k->runs || frozen ? 0 : r->afters;
+    if (ev.submit.begin_ms == 0 && ev.submit.afters == 0 && r->submitted_ms < ev.t_ms)
+        ev.submit.since_ms = r->submitted_ms;
+    return ev;
+}
+
+struct entry *submit_again(struct control *c, const struct submit_kept *k, struct err *e)
+{
+    AUTO(buf_free) struct buf text = BUF(4 * SPEC_TEXT_MAX);
+    struct json_out w = { .b = &text };
+    const struct job_record *r = k->r;
+    struct checked of = { .spec = *k->spec };
+    struct control_submit s = { .user = r->user, .tenant = r->tenant, .uid = r->uid };
+    of.spec.array_index = r->array_index;
+    of.spec.is_array =
+        of.spec.is_array && r->array; /* from its pod alone a member stands for itself */
+    spec_write(&of.spec, &w, NULL);
+    fill_counted(c, &of.spec);
+    struct event ev = again_event(c, &s, k, &of);
+    if (buf_check(&text, e) < 0 ||
+        !account_again(&c->accounts, r->user, r->account, turn_open(c)->batch, control_now_ms(c),
+                       e) ||
+        turn_apply(c, &ev, e) < 0)
+        return NULL;
+    struct entry *en = take_one(c, &(struct taken){ .s = &s,
+                                                    .spec = &of.spec,
+                                                    .text = buf_str(&text),
+                                                    .ev = &ev,
+                                                    .array = r->array,
+                                                    .submitted_ms = r->submitted_ms });
+    en->now.run = r->run;
+    en->now.ran_ms = r->ran_ms;
+    en->now.fails = r->fails;
+    book_set_text(&en->now.message, r->message);
+    turn_save(c, en);
+    turn_close_soon(c, true);
+    return en;
+}
+
+int control_foresee(struct control *c, const struct control_submit *s, struct arena *a,
+                    struct event *out, struct err *e)
+{
+    size_t jobs;
+    const struct checked *of = check_all(c, s, a, &jobs, e);
+    if (!of)
+        return -1;
+    *out = submit_event(c, s, of);
+    out->submit.id.v = store_last_job(c->config.store) + 1;
+    return 0;
+}
+
+bool control_foresee_in_copy(struct control *c, const struct event *ev, struct err *e)
+{
+    struct plan plan = { 0 };
+    if (core_apply(c->core, ev, e) < 0)
+        return false;
+    arena_reset(&c->arena);
+    core_pass(c->core, ev->t_ms, &c->arena, &plan);
+    for (size_t i = 0; i < plan.n; i++)
+        if (plan.action[i].kind == ACT_START && plan.action[i].job.v == ev->submit.id.v)
+            return true;
+    return false;
 }
 
 int control_check(struct control *c, const struct control_submit *s, struct err *e)
@@ -258,7 +366,8 @@ int control_submit(struct control *c, const struct control_submit *s, struct con
     }
     const struct checked *spec = check_all(c, s, &a, &jobs, e);
     struct turn *t = turn_open(c);
-    if (!spec || !account_of(&c->accounts, s->user, t->batch, control_now_ms(c), e))
+    if (!spec || (s->uid != UID_OBSERVED &&
+                  !account_of(&c->accounts, s->user, t->batch, control_now_ms(c), e)))
         return -1;
     uint64_t first = store_last_job(c->config.store) + 1;
     for (size_t i = 0; i < s->n; i++)

@@ -27,10 +27,14 @@ int job_spec(struct control *c, const struct entry *en, struct arena *a, struct 
 {
     struct store_scope all = { .everything = true };
     struct store_job row;
-    if (store_job_get(c->config.store, &all, en->array ? en->array : en->id, a, &row, e) < 0)
+    if (store_job_get(c->config.store, &all, en->id, a, &row, e) < 0)
+        return -1;
+    /* Members of an array share the text of the first, unless they were made again. */
+    if (row.fixed.spec.n == 0 && en->array &&
+        store_job_get(c->config.store, &all, en->array, a, &row, e) < 0)
         return -1;
     AUTO(json_free_p) struct json_doc *d = json_read(row.fixed.spec, e);
-    if (!d || spec_read(json_root(d), a, out, NULL, e) < 0)
+    if (!d || spec_read_kept(json_root(d), a, out, e) < 0)
         return err_wrap(e, "spec of job %llu", (unsigned long long)en->id);
     out->array_index = en->array_index;
     return 0;
@@ -79,6 +83,7 @@ bool job_move(struct control *c, struct entry *en, enum job_event what)
         en->now.ended_ms = ev.t_ms;
     turn_save(c, en);
     if (job_state_ended(to)) {
+        observe_ended(c, en);
         turn_bury(c, en);
         keep_wake(c);
         after_end_never(c);
@@ -230,6 +235,30 @@ static void tell_losses(struct entry *en)
     book_set_text(&en->now.message, buf_str(&text));
 }
 
+/* It failed where something is broken: then that is likely why. */
+static void tell_trouble(struct control *c, struct entry *en)
+{
+    AUTO(buf_free) struct buf text = BUF(2048);
+    struct job_view v;
+    struct node_view at;
+    if (!c->config.trouble || !core_job(c->core, (job_id){ en->id }, &v))
+        return;
+    buf_add(&text, en->now.message);
+    size_t before = text.n;
+    for (uint32_t i = 0; i < v.n; i++) {
+        AUTO(buf_free) struct buf one = BUF(1024);
+        if (!core_node(c->core, (node_id){ v.slots[i].node }, &at) ||
+            !c->config.trouble(c->config.trouble_ctx, str_of(at.name), v.slots[i].gpu_mask, &one))
+            continue;
+        if (memmem(text.p ? text.p : "", text.n, one.p, one.n)) /* replicas of one machine */
+            continue;
+        buf_addz(&text, text.n ? "; " : "");
+        buf_add(&text, buf_str(&one));
+    }
+    if (text.n > before)
+        book_set_text(&en->now.message, buf_str(&text));
+}
+
 static enum job_event how_it_ended(struct entry *en, const struct task *t)
 {
     bool good = all_codes(en, 0);
@@ -280,6 +309,8 @@ static void finish(struct control *c, struct entry *en)
     if (what != JOB_EV_FROZE)
         tell_end(en, &t);
     tell_losses(en);
+    if (what == JOB_EV_EXITED_BAD || what == JOB_EV_RETURNED)
+        tell_trouble(c, en);
     job_move(c, en, what);
     turn_act(c, forget);
 }
@@ -320,8 +351,8 @@ static void task_ended(struct control *c, struct entry *en, uint32_t replica, st
         en->bad = replica;
     if (all_tasks(en, TASK_ENDED, TASK_ENDED))
         finish(c, en);
-    else if (!good && !ends_one_by_one(en))
-        job_stop(c, en, END_STOPPED); /* a gang runs whole or not at all */
+    else if (!good && !ends_one_by_one(en) && !en->ref) /* others decide what becomes of theirs */
+        job_stop(c, en, END_STOPPED);                   /* a gang runs whole or not at all */
     else
         job_settle(c, en);
     turn_close_soon(c, false);
@@ -335,7 +366,7 @@ static void stray(struct control *c, const struct engine_event *ev)
     struct err e;
     char text[64];
     const struct engine_ops *ops = c->engine.ops;
-    if (!ops || ev->kind == ENGINE_PROGRESS)
+    if (!ops || kept_left(c, ev->task.job))
         return;
     bool over = ev->kind == ENGINE_ENDED || ev->kind == ENGINE_FAILED;
     int rc = over ? ops->forget(c->engine.self, ev->task, &e)
@@ -347,8 +378,11 @@ static void stray(struct control *c, const struct engine_event *ev)
 static void tell_progress(struct control *c, struct entry *en, const struct engine_event *ev)
 {
     AUTO(buf_free) struct buf text = BUF(1200);
-    if (en->now.state != JOB_STARTING && en->now.state != JOB_THAWING)
+    bool freezes = en->ref && en->now.state == JOB_FREEZING; /* and is not let go */
+    if (en->now.state != JOB_STARTING && en->now.state != JOB_THAWING && !freezes)
         return;
+    if (freezes && en->taken)
+        buf_printf(&text, "%.*s; ", STR_ARG(taken_text(en)));
     buf_add(&text, ev->progress.text);
     if (ev->progress.total)
         buf_printf(&text, " (%d %%)", (int)(ev->progress.done * 100 / ev->progress.total));
@@ -403,8 +437,11 @@ static int start_replica(struct control *c, struct entry *en, const struct act *
                          const struct spec *s, uint32_t replica, struct err *e)
 {
     AUTO(arena_free) struct arena arena = { 0 };
-    const struct account *ac =
-        account_of(&c->accounts, str_of(en->user), turn_open(c)->batch, control_now_ms(c), e);
+    static char none[] = "";
+    const struct account nobody = { .name = none, .home = none }; /* of what others made */
+    const struct account *ac = en->observed ? &nobody
+                                            : account_of(&c->accounts, str_of(en->user),
+                                                         turn_open(c)->batch, control_now_ms(c), e);
     if (!ac)
         return -1;
     struct task_id task = { a->job, a->run, replica };
@@ -418,27 +455,43 @@ static int start_replica(struct control *c, struct entry *en, const struct act *
                              .slots = a->slots,
                              .n_slots = a->replicas,
                              .restarts = a->run - 1 };
+    struct node_view node = { 0 };
+    core_node(c->core, (node_id){ a->slots[replica].node }, &node);
     struct engine_start start = { .task = task,
+                                  .node = str_of(node.name ? node.name : ""),
                                   .spec = s,
                                   .user = { str_of(ac->name), str_of(ac->home), ac->uid, ac->gid,
                                             ac->groups, ac->n_groups },
                                   .tenant = str_of(en->tenant),
                                   .slots = a->slots,
-                                  .n_slots = a->replicas,
-                                  .env = environ_make(&of, &arena) };
+                                  .n_slots = a->replicas };
+    if (!en->observed)
+        start.env = environ_make(&of, &arena);
     if (s->max_time_ms)
         start.max_time_ms = MAX(s->max_time_ms - en->now.ran_ms, INT64_C(1));
     return c->engine.ops->start(c->engine.self, &start, e);
 }
 
+/* Of what others made only its name: there may be thousands at once, and each spec is a look into the store. */
+static int spec_to_start(struct control *c, struct entry *en, struct arena *a, struct spec *out,
+                         struct err *e)
+{
+    if (en->ref) {
+        *out = (struct spec){ .observed = str_of(en->ref) };
+        return 0;
+    }
+    if (job_spec(c, en, a, out, e) < 0)
+        return -1;
+    entry_from_spec(en, out);
+    return 0;
+}
+
 static void start_tasks(struct control *c, struct entry *en, const struct act *a)
 {
     AUTO(arena_free) struct arena arena = { 0 };
-    struct spec s;
+    struct spec s = { 0 };
     struct err e;
-    bool bad = job_spec(c, en, &arena, &s, &e) < 0;
-    if (!bad)
-        entry_from_spec(en, &s);
+    bool bad = spec_to_start(c, en, &arena, &s, &e) < 0;
     for (uint32_t i = 0; i < a->replicas; i++) {
         if (en->task[i].state != TASK_STARTING && en->task[i].state != TASK_UNKNOWN)
             continue;
@@ -460,9 +513,13 @@ static void act_one(struct control *c, const struct act *a, struct task_id t)
     int rc = err_set(&e, ERR_UNAVAILABLE, "the engine cannot do it");
     switch (a->kind) {
     case ACT_TASKS_STOP: rc = ops->stop(self, t, a->grace_ms, a->why, &e); break;
+    case ACT_TASKS_FREEZE:
+        rc = ops->freeze ? ops->freeze(self, t, a->signo, a->grace_ms, &e)
+           : ops->signal ? ops->signal(self, t, a->signo, &e)
+                         : rc;
+        break;
     case ACT_TASKS_PAUSE: rc = ops->pause ? ops->pause(self, t, &e) : rc; break;
     case ACT_TASKS_RESUME: rc = ops->resume ? ops->resume(self, t, &e) : rc; break;
-    case ACT_TASKS_SIGNAL: rc = ops->signal ? ops->signal(self, t, a->signo, &e) : rc; break;
     case ACT_TASKS_FORGET: rc = ops->forget(self, t, &e); break;
     case ACT_TASKS_START: break;
     }

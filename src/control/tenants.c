@@ -467,6 +467,7 @@ int control_tenant_put(struct control *c, const struct control_tenant_change *ch
         add(c, TAKE(t));
     }
     turn_changed(c, &(struct change){ "tenant", ch->name, "set", ch->by }, done);
+    kept_try(c);
     return 0;
 }
 

@@ -30,6 +30,7 @@ void turn_free(struct turn *t)
         free(t->key[i].text);
     free(t->key);
     map_free(&t->over);
+    free(t->touched);
     free(t);
 }
 
@@ -119,6 +120,8 @@ void turn_changed(struct control *c, const struct change *ch, struct control_don
 void turn_save(struct control *c, struct entry *en)
 {
     store_set_job(turn_open(c)->batch, en->id, &en->now);
+    if (!en->observed) /* the cluster has those itself */
+        spare_touch(c, en->id);
     turn_event(c, en);
 }
 
@@ -174,6 +177,7 @@ static void decide(struct control *c)
     }
     for (size_t i = 0; i < plan.n; i++) /* what follows from one is no part of the pass */
         act_on(c, &plan.action[i], now_ms);
+    pools_lend(c);
 }
 
 /* ---- persist, act ---- */
@@ -196,6 +200,7 @@ static void on_durable(void *ctx)
     c->written = NULL;
     fail_point("control.durable");
     c->stats.commits++;
+    spare_durable(c, t);
     for (size_t i = 0; i < t->acts; i++)
         tasks_act(c, &t->act[i]);
     fail_point("control.acted");
@@ -249,6 +254,7 @@ static void close_turn(void *ctx)
     while (c->ends > 0)
         book_remove(&c->book, c->ended[--c->ends]);
     if (c->open) {
+        spare_reserve(c);
         fairness_write(c, false);
         c->written = TAKE(c->open);
         fail_point("control.decided");

@@ -36,6 +36,8 @@ static int cancel(struct control *c, struct entry *en, struct str by, struct err
         return -1;
     if (holds)
         job_stop(c, en, END_STOPPED);
+    else
+        observe_cancelled(c, en);
     return 0;
 }
 
