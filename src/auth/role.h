@@ -53,7 +53,8 @@ const char *reach_help(enum reach r);
 #define SCOPES_OF_TOKENS(X)                                                                        \
     X(READ, "read", "look")                                                                        \
     X(JOBS, "jobs", "submit jobs and steer them")                                                  \
-    X(MANAGE, "manage", "everything else that its owner may do")
+    X(MANAGE, "manage", "everything else that its owner may do")                                   \
+    X(REPORT, "report", "send what a machine measures: for its agent")
 enum token_scope {
 #define X(id, name, help) TOKEN_##id##_BIT,
     SCOPES_OF_TOKENS(X)
@@ -63,7 +64,9 @@ enum token_scope {
 #define TOKEN_READ (1u << TOKEN_READ_BIT)
 #define TOKEN_JOBS (1u << TOKEN_JOBS_BIT)
 #define TOKEN_MANAGE (1u << TOKEN_MANAGE_BIT)
+#define TOKEN_REPORT (1u << TOKEN_REPORT_BIT)
 #define TOKEN_EVERYTHING ((1u << TOKEN_SCOPE_COUNT) - 1)
+#define TOKEN_OF_PEOPLE (TOKEN_READ | TOKEN_JOBS | TOKEN_MANAGE) /* all that a person does */
 const char *token_scope_name(enum token_scope s);
 const char *token_scope_help(enum token_scope s);
 bool token_scope_parse(struct str name, enum token_scope *out);
@@ -81,6 +84,7 @@ bool token_scope_parse(struct str name, enum token_scope *out);
     X(STEER, TOKEN_JOBS, NO, NO, NO, OWN, TENANT, ALL, ALL)                                        \
     X(ENTER, TOKEN_JOBS, NO, NO, NO, OWN, NO, NO, ALL)                                             \
     X(MACHINE, TOKEN_MANAGE, NO, MACHINE, NO, NO, NO, ALL, ALL)                                    \
+    X(REPORT, TOKEN_REPORT, NO, MACHINE, NO, NO, NO, ALL, ALL)                                     \
     X(OPERATE, TOKEN_MANAGE, NO, NO, NO, NO, NO, ALL, ALL)                                         \
     X(INSPECT, TOKEN_READ, NO, NO, NO, NO, NO, ALL, ALL)                                           \
     X(PERSON, TOKEN_READ, OWN, OWN, OWN, OWN, OWN, ALL, ALL)                                       \

@@ -7,16 +7,17 @@ static const struct {
     enum access access;
     const char *reach, *scope;
 } wanted[] = {
-    { ACCESS_NOBODY, ".......", "" },        { ACCESS_PUBLIC, "aaaaaaa", "" },
-    { ACCESS_SELF_LOOK, "ooooooo", "read" }, { ACCESS_SELF, "ooooooo", "manage" },
-    { ACCESS_LOOK, "aaaaaaa", "read" },      { ACCESS_SEE, "..tttaa", "read" },
-    { ACCESS_READ_LOG, "...ot.a", "read" },  { ACCESS_SUBMIT, "...tt.a", "jobs" },
-    { ACCESS_STEER, "...otaa", "jobs" },     { ACCESS_ENTER, "...o..a", "jobs" },
-    { ACCESS_MACHINE, ".m...aa", "manage" }, { ACCESS_OPERATE, ".....aa", "manage" },
-    { ACCESS_INSPECT, ".....aa", "read" },   { ACCESS_PERSON, "oooooaa", "read" },
-    { ACCESS_LEAD, "....t.a", "manage" },    { ACCESS_TOKENS_LOOK, "ooooooa", "read" },
-    { ACCESS_TOKENS, "ooooooa", "manage" },  { ACCESS_PASSWORD, "ooooooa", "manage" },
-    { ACCESS_ADMIN, "......a", "manage" },   { ACCESS_ADMIN_LOOK, "......a", "read" },
+    { ACCESS_NOBODY, ".......", "" },          { ACCESS_PUBLIC, "aaaaaaa", "" },
+    { ACCESS_SELF_LOOK, "ooooooo", "read" },   { ACCESS_SELF, "ooooooo", "manage" },
+    { ACCESS_LOOK, "aaaaaaa", "read" },        { ACCESS_SEE, "..tttaa", "read" },
+    { ACCESS_READ_LOG, "...ot.a", "read" },    { ACCESS_SUBMIT, "...tt.a", "jobs" },
+    { ACCESS_STEER, "...otaa", "jobs" },       { ACCESS_ENTER, "...o..a", "jobs" },
+    { ACCESS_MACHINE, ".m...aa", "manage" },   { ACCESS_OPERATE, ".....aa", "manage" },
+    { ACCESS_REPORT, ".m...aa", "report" },    { ACCESS_INSPECT, ".....aa", "read" },
+    { ACCESS_PERSON, "oooooaa", "read" },      { ACCESS_LEAD, "....t.a", "manage" },
+    { ACCESS_TOKENS_LOOK, "ooooooa", "read" }, { ACCESS_TOKENS, "ooooooa", "manage" },
+    { ACCESS_PASSWORD, "ooooooa", "manage" },  { ACCESS_ADMIN, "......a", "manage" },
+    { ACCESS_ADMIN_LOOK, "......a", "read" },
 };
 
 static void each_access_reaches_as_far_as_is_meant(void)

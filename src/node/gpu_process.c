@@ -39,6 +39,11 @@ static bool is_task(struct str s)
 
 bool gpu_process_task(struct str path, char out[static 64])
 {
+    return gpu_process_task_in(path, "nightshift", out);
+}
+
+bool gpu_process_task_in(struct str path, const char *folder, char out[static 64])
+{
     bool after = false, more = true;
     struct str part;
     while (more) {
@@ -47,7 +52,7 @@ bool gpu_process_task(struct str path, char out[static 64])
             snprintf(out, 64, "%.*s", STR_ARG(part));
             return true;
         }
-        after = str_is(part, "nightshift");
+        after = str_is(part, folder);
     }
     return false;
 }
@@ -66,6 +71,19 @@ static void look_at_cgroup(const char *proc, struct gpu_process *p)
             best = path;
     }
     snprintf(p->cgroup, sizeof p->cgroup, "%.*s", STR_ARG(best));
+}
+
+void gpu_process_task_of(const char *proc, int32_t pid, const char *folder, char out[static 64])
+{
+    AUTO(buf_free) struct buf text = BUF(0);
+    struct str rest, line, number, list, path;
+    out[0] = '\0';
+    if (!read_of(proc, pid, "cgroup", &text))
+        return;
+    for (rest = buf_str(&text); str_next_line(&rest, &line);)
+        if (str_cut(line, ':', &number, &list) && str_cut(list, ':', &list, &path) &&
+            gpu_process_task_in(path, folder, out))
+            return;
 }
 
 /* false: the process is gone. */

@@ -37,5 +37,9 @@ int gpu_process_list(struct nvml *n, uint32_t gpu, const char *proc, struct gpu_
 
 /* The task in a cgroup's path: "/sys.slice/nightshift/17.1.0/x" -> "17.1.0"; false when none is. */
 bool gpu_process_task(struct str cgroup_path, char out[static 64]);
+/* The same where our folder is called otherwise. */
+bool gpu_process_task_in(struct str cgroup_path, const char *folder, char out[static 64]);
+/* The task of a process; empty when it has none or is gone. */
+void gpu_process_task_of(const char *proc, int32_t pid, const char *folder, char out[static 64]);
 
 #endif

@@ -33,6 +33,12 @@ typedef unsigned long long ull;
       "nvmlDeviceGetCurrentClocksThrottleReasons")                                                 \
     X(ancestor, (void *, void *, unsigned *), "nvmlDeviceGetTopologyCommonAncestor", NULL)         \
     X(p2p, (void *, void *, unsigned, unsigned *), "nvmlDeviceGetP2PStatus", NULL)                 \
+    X(process_loads, (void *, struct nvml_abi_process_load *, unsigned *, ull),                    \
+      "nvmlDeviceGetProcessUtilization", NULL)                                                     \
+    X(event_set, (void **), "nvmlEventSetCreate", NULL)                                            \
+    X(event_set_free, (void *), "nvmlEventSetFree", NULL)                                          \
+    X(event_wait, (void *, struct nvml_abi_event *, unsigned), "nvmlEventSetWait_v2", NULL)        \
+    X(event_ask, (void *, ull, void *), "nvmlDeviceRegisterEvents", NULL)                          \
     X(compute, (void *, unsigned *, struct nvml_abi_process *),                                    \
       "nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2")        \
     X(graphics, (void *, unsigned *, struct nvml_abi_process *),                                   \
@@ -61,6 +67,8 @@ struct nvml {
     void *library;
     struct calls call;
     bool ready; /* init succeeded */
+    bool asked; /* for events, with or without success */
+    void *events;
     char driver[NVML_ABI_TEXT], version[NVML_ABI_TEXT];
 };
 
@@ -253,6 +261,8 @@ struct nvml *nvml_close(struct nvml *n)
 {
     if (!n)
         return NULL;
+    if (n->events && n->call.event_set_free)
+        n->call.event_set_free(n->events);
     if (n->ready)
         n->call.shutdown();
     if (n->library)
@@ -532,6 +542,81 @@ int nvml_processes(struct nvml *n, uint32_t index, struct nvml_process *out, siz
     }
     *out_n = count;
     return 0;
+}
+
+static void add_load(struct nvml_loads *out, unsigned *times, const struct nvml_abi_process_load *p)
+{
+    size_t i = 0;
+    while (i < out->n && out->v[i].pid != (int32_t)p->pid)
+        i++;
+    if (i == out->max)
+        return;
+    if (i == out->n) {
+        out->v[out->n++] = (struct nvml_process_load){ .pid = (int32_t)p->pid };
+        times[i] = 0;
+    }
+    out->v[i].percent += MIN(p->sm, 100u);
+    times[i]++;
+}
+
+int nvml_process_loads(struct nvml *n, uint32_t index, uint64_t since_us, struct nvml_loads *out,
+                       struct err *e)
+{
+    AUTO(free_p) struct nvml_abi_process_load *p = xcalloc(PROCESSES_MAX, sizeof *p);
+    AUTO(free_p) unsigned *times = xcalloc(out->max + 1, sizeof *times);
+    unsigned count = PROCESSES_MAX;
+    void *gpu;
+    if (find_gpu(n, index, &gpu, NULL, e) < 0)
+        return -1;
+    int rc = CALL(n, process_loads, gpu, p, &count, since_us);
+    if (is_hard(rc)) {
+        failed_with(rc, NULL, e);
+        return err_wrap(e, "GPU %u", index);
+    }
+    /* Nothing measured since then is "not found"; more than there is room for is not told at all. */
+    out->told = rc == NVML_RC_SUCCESS || rc == NVML_RC_NOT_FOUND;
+    out->n = 0;
+    for (unsigned i = 0; rc == NVML_RC_SUCCESS && i < MIN(count, PROCESSES_MAX); i++)
+        if (p[i].pid && p[i].t_us > since_us)
+            add_load(out, times, &p[i]);
+    for (size_t i = 0; i < out->n; i++)
+        out->v[i].percent /= (int64_t)times[i];
+    return 0;
+}
+
+static void ask_for_events(struct nvml *n)
+{
+    unsigned count = 0;
+    void *gpu;
+    n->asked = true;
+    if (CALL(n, event_set, &n->events) != NVML_RC_SUCCESS) {
+        n->events = NULL;
+        return;
+    }
+    if (n->call.count(&count) != NVML_RC_SUCCESS)
+        return;
+    for (unsigned i = 0; i < count; i++)
+        if (n->call.handle(i, &gpu) == NVML_RC_SUCCESS)
+            (void)CALL(n, event_ask, gpu, NVML_ABI_EVENT_XID, n->events);
+}
+
+bool nvml_next_xid(struct nvml *n, uint32_t *out_index, uint64_t *out_xid)
+{
+    struct nvml_abi_event ev = { 0 };
+    unsigned count = 0;
+    void *gpu;
+    if (!n->asked)
+        ask_for_events(n);
+    if (!n->events || CALL(n, event_wait, n->events, &ev, 0) != NVML_RC_SUCCESS ||
+        !(ev.type & NVML_ABI_EVENT_XID) || n->call.count(&count) != NVML_RC_SUCCESS)
+        return false;
+    for (unsigned i = 0; i < count; i++)
+        if (n->call.handle(i, &gpu) == NVML_RC_SUCCESS && gpu == ev.device) {
+            *out_index = i;
+            *out_xid = ev.data;
+            return true;
+        }
+    return false;
 }
 
 const char *nvml_throttle_name(unsigned bit)

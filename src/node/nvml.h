@@ -63,6 +63,12 @@ struct nvml_process {
     bool graphics; /* else compute */
 };
 
+/* What a process did on a GPU lately: an average over the driver's own stretch of time. */
+struct nvml_process_load {
+    int32_t pid;
+    int64_t percent;
+};
+
 /* How two GPUs of a machine reach each other. */
 struct nvml_link {
     int32_t nvlink;    /* 1: over NVLink, directly or through a switch */
@@ -90,6 +96,20 @@ int nvml_link(struct nvml *n, uint32_t a, uint32_t b, struct nvml_link *out, str
 /* At most `max` of them; *out_n is how many were written.  A pid is one of our own pid namespace. */
 int nvml_processes(struct nvml *n, uint32_t index, struct nvml_process *out, size_t max,
                    size_t *out_n, struct err *e) MUST_USE;
+
+/* Averages over what the driver has measured after since_us (of its own clock, since 1970).  told false: this
+ * driver or GPU does not tell, and there are none. */
+struct nvml_loads {
+    struct nvml_process_load *v; /* the caller's room */
+    size_t max, n;
+    bool told;
+};
+int nvml_process_loads(struct nvml *n, uint32_t index, uint64_t since_us, struct nvml_loads *out,
+                       struct err *e) MUST_USE;
+
+/* Errors that the driver reports by number (XID).  The first call asks it to; what happened before is not
+ * told.  true: *out_index and *out_xid are one that was not told before.  Does not wait. */
+bool nvml_next_xid(struct nvml *n, uint32_t *out_index, uint64_t *out_xid);
 
 /* What holds a GPU's clocks back, for the i-th lowest bit: "power cap"; NULL past the last. */
 const char *nvml_throttle_name(unsigned bit);

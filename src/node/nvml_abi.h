@@ -66,6 +66,21 @@ struct nvml_abi_process1 {
     unsigned long long used;
 };
 
+struct nvml_abi_process_load { /* percent of a stretch of time that ended then (us since 1970) */
+    unsigned pid;
+    unsigned long long t_us;
+    unsigned sm, memory, encoder, decoder;
+};
+
+struct nvml_abi_event {
+    void *device;
+    unsigned long long type, data; /* of an XID error: its number */
+    unsigned gpu_instance, compute_instance;
+};
+#define NVML_ABI_EVENT_XID 8ull
+
+_Static_assert(sizeof(struct nvml_abi_process_load) == 32, "layout");
+_Static_assert(sizeof(struct nvml_abi_event) == 32, "layout");
 _Static_assert(sizeof(struct nvml_abi_pci) == 68, "layout");
 _Static_assert(sizeof(struct nvml_abi_memory2) == 40, "layout");
 _Static_assert(sizeof(struct nvml_abi_process) == 24, "layout");

@@ -21,7 +21,11 @@
  *   numa 0
  *   nvlink 1 2 3                 numbers of GPUs (in the order of the file) it has NVLink to
  *   process 4711 1024 compute    pid, MiB ("none": not told), compute or graphics
+ *   load 4711 40                 what that process took of the processors lately, in percent
+ *   xid 79                       the driver reports this error, once each time the line changes
  *
+ * It looks at the file and the devices in every call; with $NIGHTSHIFT_FAKE_EVERY_MS at most so often, for whoever
+ * measures what a caller costs.
  * As with the real one, CUDA_VISIBLE_DEVICES changes nothing.  One thread at a time.
  * With FAKE_NVML_OLD it lacks what drivers before 470 lack.
  */
@@ -31,6 +35,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "node/nvml_abi.h"
@@ -58,6 +63,10 @@ struct gpu {
         int graphics;
     } process[PROCESSES_MAX];
     unsigned n_processes;
+    struct {
+        unsigned pid, percent;
+    } load[PROCESSES_MAX];
+    unsigned n_loads, xid;
     struct fail fail[FAILS_MAX];
     unsigned n_fails;
 };
@@ -71,6 +80,9 @@ static struct {
     unsigned n_fails;
     struct stat file;
     int read, started;
+    unsigned xid_told[GPUS_MAX];
+    long long looked_ms;
+    char seen[GPUS_MAX];
 } world;
 
 static void add_fail(struct gpu *g, const char *line)
@@ -90,6 +102,13 @@ static void add_process(struct gpu *g, const char *line)
     g->process[i].mib = strcmp(mib, "none") == 0 ? NVML_ABI_NOT_AVAILABLE : strtoull(mib, NULL, 10);
     g->process[i].graphics = strcmp(kind, "graphics") == 0;
     g->n_processes++;
+}
+
+static void add_process_load(struct gpu *g, const char *line)
+{
+    unsigned i = g->n_loads;
+    if (i < PROCESSES_MAX && sscanf(line, "%u %u", &g->load[i].pid, &g->load[i].percent) == 2)
+        g->n_loads++;
 }
 
 static void add_links(struct gpu *g, const char *line)
@@ -147,6 +166,10 @@ static void read_gpu_line(struct gpu *g, const char *key, const char *v)
         add_links(g, v);
     else if (strcmp(key, "process") == 0)
         add_process(g, v);
+    else if (strcmp(key, "load") == 0)
+        add_process_load(g, v);
+    else if (strcmp(key, "xid") == 0)
+        sscanf(v, "%u", &g->xid);
     else
         fprintf(stderr, "fake nvml: unknown line '%s %s'\n", key, v);
 }
@@ -180,8 +203,29 @@ static int same_file(const struct stat *a, const struct stat *b)
            a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
+static int looked_lately(void)
+{
+    static long every_ms = -1;
+    struct timespec t;
+    if (every_ms < 0)
+        every_ms = getenv("NIGHTSHIFT_FAKE_EVERY_MS")
+                     ? strtol(getenv("NIGHTSHIFT_FAKE_EVERY_MS"), NULL, 10)
+                     : 0;
+    if (every_ms == 0)
+        return 0;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    long long now_ms = t.tv_sec * 1000LL + t.tv_nsec / 1000000;
+    if (world.read && now_ms - world.looked_ms < every_ms)
+        return 1;
+    world.looked_ms = now_ms;
+    memset(world.seen, 0, sizeof world.seen);
+    return 0;
+}
+
 static void refresh(void)
 {
+    if (looked_lately())
+        return;
     const char *path = getenv("NIGHTSHIFT_FAKE_NVML");
     FILE *f = path ? fopen(path, "re") : NULL;
     struct stat now;
@@ -203,13 +247,16 @@ static int seen(const struct gpu *g)
 {
     const char *dev = getenv("NIGHTSHIFT_FAKE_DEV");
     char path[512];
-    if (g->minor < 0)
+    if (g->minor < 0 || world.seen[g - world.gpu])
         return 1;
     snprintf(path, sizeof path, "%s/nvidia%d", dev ? dev : "/dev", g->minor);
     int fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
     if (fd >= 0)
         close(fd);
-    return fd >= 0 || errno == ENXIO || errno == ENODEV;
+    int is = fd >= 0 || errno == ENXIO || errno == ENODEV;
+    if (is && looked_lately())
+        world.seen[g - world.gpu] = 1;
+    return is;
 }
 
 static int failure(const struct fail *list, unsigned n, const char *function)
@@ -453,6 +500,67 @@ int nvmlDeviceGetTopologyCommonAncestor(void *a, void *b, unsigned *out)
     BEGIN_GPU(g, a);
     return put_number(g->numa == g2->numa ? 30 : 50, out);
 }
+
+#ifndef FAKE_NVML_OLD
+int nvmlDeviceGetProcessUtilization(void *h, struct nvml_abi_process_load *out, unsigned *count,
+                                    unsigned long long since_us);
+int nvmlDeviceGetProcessUtilization(void *h, struct nvml_abi_process_load *out, unsigned *count,
+                                    unsigned long long since_us)
+{
+    BEGIN_GPU(g, h);
+    if (*count < g->n_loads)
+        rc = NVML_RC_INSUFFICIENT_SIZE;
+    for (unsigned i = 0; rc == 0 && i < g->n_loads; i++)
+        out[i] = (struct nvml_abi_process_load){ .pid = g->load[i].pid,
+                                                 .t_us = since_us + 1000 + i,
+                                                 .sm = g->load[i].percent };
+    *count = g->n_loads;
+    return rc == 0 && g->n_loads == 0 ? NVML_RC_NOT_FOUND : rc;
+}
+
+int nvmlEventSetCreate(void **out);
+int nvmlEventSetCreate(void **out)
+{
+    int rc = begin(__func__);
+    *out = &world;
+    return rc;
+}
+
+int nvmlEventSetFree(void *set);
+int nvmlEventSetFree(void *set)
+{
+    return set == &world ? NVML_RC_SUCCESS : NVML_RC_INVALID_ARGUMENT;
+}
+
+int nvmlDeviceRegisterEvents(void *h, unsigned long long what, void *set);
+int nvmlDeviceRegisterEvents(void *h, unsigned long long what, void *set)
+{
+    BEGIN_GPU(g, h);
+    world.xid_told[g - world.gpu] = g->xid; /* what happened before is not told */
+    return set == &world && what ? NVML_RC_SUCCESS : NVML_RC_INVALID_ARGUMENT;
+}
+
+/* Never waits: whoever asks for a time gets its end at once. */
+int nvmlEventSetWait_v2(void *set, struct nvml_abi_event *out, unsigned wait_ms);
+int nvmlEventSetWait_v2(void *set, struct nvml_abi_event *out, unsigned wait_ms)
+{
+    int rc = begin(__func__);
+    (void)set;
+    (void)wait_ms;
+    for (unsigned i = 0; rc == 0 && i < world.n_gpus; i++) {
+        if (world.gpu[i].xid == world.xid_told[i])
+            continue;
+        world.xid_told[i] = world.gpu[i].xid;
+        if (world.gpu[i].xid == 0)
+            continue;
+        *out = (struct nvml_abi_event){ .device = &world.gpu[i],
+                                        .type = NVML_ABI_EVENT_XID,
+                                        .data = world.gpu[i].xid };
+        return NVML_RC_SUCCESS;
+    }
+    return rc ? rc : NVML_RC_TIMEOUT;
+}
+#endif
 
 /* As the real one: past the room it tells how many there are. */
 static int list(const struct gpu *g, int graphics, unsigned *count, unsigned *pid,
