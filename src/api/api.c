@@ -5,7 +5,9 @@
 #include <strings.h>
 
 #include "api/door.h"
+#include "api/foresee.h"
 #include "api/origin.h"
+#include "api/search.h"
 #include "auth/oauth.h"
 #include "base/parse.h"
 #include "http/rate.h"
@@ -47,6 +49,8 @@ void api_stop(struct api *a)
     tellings_free(a);
     verifyings_free(a);
     pasts_free(a);
+    searchings_free(a);
+    foreseeings_free(a);
 }
 
 struct api *api_free(struct api *a)

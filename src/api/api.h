@@ -10,6 +10,7 @@
 #include "auth/auth.h"
 #include "auth/ways.h"
 #include "control/control.h"
+#include "history/history.h"
 #include "http/http.h"
 
 struct api;
@@ -28,6 +29,7 @@ struct api_config {
     struct store *store;
     struct control *control;
     struct auth *auth;
+    struct history *history;        /* borrowed; NULL: what machines measure is not kept */
     const char *(*mode)(void *ctx); /* how the engine runs: "root", "rootless", … */
     void *mode_ctx;
     const char *const *doctor_argv; /* prints doctor.h's JSON; ends with NULL; borrowed */

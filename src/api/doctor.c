@@ -14,7 +14,7 @@
 #define DOCTOR_MS 10000
 #define ANSWER_MAX (256u << 10)
 #define WAITING_MAX 16
-#define ARGS_MAX 260
+#define ARGS_MAX 272
 
 struct doctor {
     struct api *api;
@@ -114,10 +114,11 @@ static int start_child(struct doctor *d, struct err *e)
     const struct api_config *c = &d->api->config;
     const char *argv[ARGS_MAX], *mode = c->mode(c->mode_ctx);
     struct store_log_sum logs = { 0 };
+    struct err trouble = { 0 };
     char bytes[32], audit[160];
     size_t n = 0;
     int ends[2];
-    while (c->doctor_argv[n] && n + 7 < ARGS_MAX) {
+    while (c->doctor_argv[n] && n + 9 < ARGS_MAX) {
         argv[n] = c->doctor_argv[n];
         n++;
     }
@@ -130,6 +131,8 @@ static int start_child(struct doctor *d, struct err *e)
     argv[n++] = bytes;
     argv[n++] = "--audit";
     argv[n++] = audit_text(c->control, audit, sizeof audit);
+    argv[n++] = "--engine-trouble";
+    argv[n++] = control_ready(c->control, &trouble) ? "" : trouble.msg;
     argv[n] = NULL;
     if (pipe2(ends, O_CLOEXEC) < 0)
         return err_set(e, ERR_UNAVAILABLE, "cannot make a pipe: %s", strerror(errno));

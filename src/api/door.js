@@ -4,6 +4,7 @@ const $ = (id) => document.getElementById(id);
 const cards = ['sso', 'password', 'by-token', 'setup', 'notice', 'ask-code', 'approve', 'done'];
 const asked = new URLSearchParams(location.search);
 let me = null;
+document.documentElement.dataset.theme = localStorage.theme || 'auto'; // as the page behind has it
 
 const can = { read: 'look', jobs: 'submit jobs and steer them', manage: 'change everything that you may change' };
 

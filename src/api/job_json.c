@@ -1,7 +1,7 @@
 /* A job as the API shows it. */
 #include <stdio.h>
 
-#include "api/state.h"
+#include "api/load.h"
 #include "store/kept.h"
 
 static void put_time(struct json_out *w, const char *key, int64_t ms)
@@ -60,6 +60,16 @@ static void put_exit(struct json_out *w, const struct store_job_now *n)
     json_put_str(w, "message", n->message);
 }
 
+/* What is wrong with the machine under it, while it is there. */
+static void put_trouble(struct json_out *w, struct api *a, const struct store_job *j)
+{
+    AUTO(buf_free) struct buf text = BUF(2048);
+    if (job_state_holds(j->now.state) && job_trouble(a, j->fixed.id, &text))
+        json_put_str(w, "trouble", buf_str(&text));
+    else
+        json_put_null(w, "trouble");
+}
+
 /* Members of an array share the text of the first. */
 static void put_spec(struct json_out *w, struct api *a, const struct store_job *j)
 {
@@ -114,6 +124,7 @@ void put_job(struct json_out *w, const char *key, struct api *a, const struct st
     json_put_u64(w, "replicas", f->replicas);
     json_put_u64(w, "gpu_milli", f->gpu_milli);
     put_exit(w, n);
+    put_trouble(w, a, j);
     json_put_raw(w, "where", n->where.n ? n->where : STR("[]"));
     if (f->array) {
         json_put_u64(w, "array", f->array);

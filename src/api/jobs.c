@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "api/audit.h"
+#include "api/foresee.h"
 #include "base/parse.h"
 #include "sys/weak.h"
 
@@ -225,7 +226,7 @@ static int answer_again(struct call *c, struct str key, struct err *e)
     return 1;
 }
 
-static int read_submit(struct call *c, struct control_submit *out, bool *out_batch, struct err *e)
+int jobs_read_submit(struct call *c, struct control_submit *out, bool *out_batch, struct err *e)
 {
     AUTO(json_free_p) struct json_doc *d = NULL;
     struct spec *spec = NULL;
@@ -253,7 +254,7 @@ int api_job_submit(struct call *c, struct err *e)
     int again = answer_again(c, str_of(key ? key : ""), e);
     if (again != 0)
         return again < 0 ? -1 : 0;
-    if (read_submit(c, &s, &l->batch, e) < 0)
+    if (jobs_read_submit(c, &s, &l->batch, e) < 0)
         return -1;
     s.key = str_of(key ? key : "");
     s.request = str_hash(http_body(c->rq));
@@ -261,17 +262,6 @@ int api_job_submit(struct call *c, struct err *e)
     l->state = s.spec[0].held ? "held" : "queued";
     return control_submit(c->api->config.control, &s, (struct control_done){ on_submitted, l },
                           &l->job, &l->n, e);
-}
-
-int api_job_check(struct call *c, struct err *e)
-{
-    struct control_submit s;
-    bool batch;
-    if (!control_ready(c->api->config.control, e) || read_submit(c, &s, &batch, e) < 0 ||
-        control_check(c->api->config.control, &s, e) < 0)
-        return -1;
-    http_reply(c->rq, 200, "application/json", STR("{\"ok\":true}"));
-    return 0;
 }
 
 /* ---- verbs ---- */

@@ -1,6 +1,7 @@
 /* The output of a job: all of it, its end, or as it comes. */
 #include <stdio.h>
 
+#include "api/grep.h"
 #include "api/state.h"
 #include "base/date.h"
 #include "base/parse.h"
@@ -10,6 +11,8 @@
 
 #define CHUNK (256u << 10) /* handed to the connection at a time */
 #define FOLLOWERS_MAX 4096
+#define GREPS_MAX 256          /* of them: they keep lines */
+#define LOOKED_AT (512u << 10) /* for a word, before others have their turn: a few milliseconds */
 
 enum log_format {
     LOG_AS_TEXT,
@@ -35,6 +38,8 @@ struct follower {
     bool placed;           /* framed: the place it begins at was told */
     enum log_format format;
     bool follow;
+    struct grep *grep; /* NULL: all of it is wanted */
+    bool has_context;
     struct joblog_reader *reader;
     struct filewatch_one *watch;
     struct follower *next;
@@ -50,6 +55,7 @@ static void follower_free(struct follower *f)
     filewatch_remove(f->watch);
     loop_unwatch(f->again);
     joblog_reader_free(f->reader);
+    grep_free(f->grep);
     free(f);
 }
 
@@ -79,7 +85,9 @@ struct sending {
 
 static struct sending sending_new(void)
 {
-    return (struct sending){ .out = BUF(2 * CHUNK), .text = BUF(STREAM_PAYLOAD_MAX) };
+    /* A record more than CHUNK, or the lines that a match brings along. */
+    return (struct sending){ .out = BUF(2 * CHUNK + GREP_KEPT_MAX + GREP_LINE_MAX),
+                             .text = BUF(STREAM_PAYLOAD_MAX) };
 }
 
 static void sending_clear(struct sending *s)
@@ -123,22 +131,62 @@ static void put_losses(struct follower *f, struct sending *s)
     f->lost = lost;
 }
 
-/* Records until there is enough.  As joblog_reader_next. */
+struct found {
+    const struct follower *f;
+    struct sending *s;
+};
+
+/* A line that was found, as records again. */
+static void put_found(void *ctx, const struct grep_line *l)
+{
+    const struct found *x = ctx;
+    struct joblog_record r = { .t_us = l->t_us, .stream = l->stream, .full = true };
+    struct str rest = l->text;
+    r.text = STR("--");
+    if (l->gap)
+        put_record(x->f, &r, x->s);
+    do {
+        r.text = (struct str){ rest.p, MIN(rest.n, (size_t)JOBLOG_TEXT_MAX) };
+        rest = (struct str){ rest.p + r.text.n, rest.n - r.text.n };
+        r.full = l->full && rest.n == 0;
+        put_record(x->f, &r, x->s);
+    } while (rest.n);
+}
+
+/* Lines that nobody ended, of a log that has no more. */
+static void put_last(struct follower *f, struct sending *s)
+{
+    if (f->grep)
+        grep_end(f->grep, put_found, &(struct found){ f, s });
+    sending_flush(s);
+}
+
+/* Records until there is enough, or enough was looked at.  As joblog_reader_next. */
 static int put_records(struct follower *f, struct sending *s, struct err *e)
 {
     struct joblog_record r;
+    size_t looked_at = 0;
     int got = 0;
-    while (s->out.n < CHUNK && f->reader && (got = joblog_reader_next(f->reader, &r, e)) == 1)
-        put_record(f, &r, s);
+    while (s->out.n < CHUNK && looked_at < LOOKED_AT && f->reader &&
+           (got = joblog_reader_next(f->reader, &r, e)) == 1) {
+        if (!f->grep || r.stream == JOBLOG_META) {
+            put_record(f, &r, s);
+            continue;
+        }
+        grep_feed(f->grep, &r, put_found, &(struct found){ f, s });
+        looked_at += JOBLOG_PREFIX_MAX + r.text.n;
+    }
     sending_flush(s);
     put_losses(f, s);
     return got;
 }
 
-/* Where a client that was cut off may take it up again. */
+/* Where a client that was cut off may take it up again.  Of what was found: only where the same would
+ * be found from there on, which is between lines, and with lines around them at the beginning. */
 static void put_place(const struct follower *f, struct buf *out)
 {
-    if (is_framed(f->format) && f->reader)
+    bool same = !f->grep || !f->placed || (grep_is_between(f->grep) && !f->has_context);
+    if (is_framed(f->format) && f->reader && same)
         stream_put_logged(out, &(struct stream_place){ f->opened, joblog_reader_place(f->reader) });
 }
 
@@ -180,6 +228,8 @@ static bool send_rest(struct follower *f)
     while (got == 1) {
         AUTO(sending_clear) struct sending s = sending_new();
         got = put_records(f, &s, &e);
+        if (got != 1)
+            put_last(f, &s);
         if (s.out.n && !http_stream_write(f->rq, buf_str(&s.out)))
             return false;
     }
@@ -202,12 +252,14 @@ static void send_on(void *ctx)
     f->placed = f->reader;
     size_t head = s.out.n;
     int got = put_records(f, &s, &e);
+    bool over = got != 1 && (ended || !f->follow);
+    if (over)
+        put_last(f, &s);
     if (s.out.n > head)
         put_place(f, &s.out);
     if (got < 0)
         log_event(f->api->config.log, LOG_WARN_, "log.read", "job=%llu why=%s",
                   (unsigned long long)f->job, e.msg);
-    bool over = got != 1 && (ended || !f->follow);
     if (over && ended && !f->ends_early)
         put_end(f, &now, &s.out);
     if (s.out.n && !http_stream_write(f->rq, buf_str(&s.out)))
@@ -215,7 +267,8 @@ static void send_on(void *ctx)
     if (over)
         finish(f);
     else if (got == 1)
-        loop_timer_set(f->again, 0, 0);
+        loop_timer_set(f->again, f->grep ? 1 : 0,
+                       0); /* no connection's queue slows a search down */
 }
 
 static void on_room(void *ctx)
@@ -297,6 +350,7 @@ struct log_want {
     uint64_t replica, run, tail;
     bool has_from, has_until;
     struct stream_place from, until;
+    struct grep_want grep; /* without a word: all of it */
 };
 
 static struct log_want read_want(const struct call *c)
@@ -304,6 +358,9 @@ static struct log_want read_want(const struct call *c)
     struct log_want w = { .replica = query_number(c, "replica", 0),
                           .run = query_number(c, "run", 0),
                           .tail = query_number(c, "tail", UINT64_MAX) };
+    w.grep = (struct grep_want){ .word = query_text(c, "grep"),
+                                 .ignore_case = query_flag(c, "ignore_case"),
+                                 .context = (uint32_t)query_number(c, "context", 0) };
     w.has_from = query_place(c, "from", &w.from);
     w.has_until = query_place(c, "until", &w.until);
     return w;
@@ -348,6 +405,20 @@ static int check_kept(struct call *c, uint64_t job, struct err *e)
     return err_hint(e, "how long it is kept is %s in the settings of nightshiftd", whys[why].key);
 }
 
+static int check_readers(const struct call *c, bool searches, struct err *e)
+{
+    size_t open = 0, greps = 0;
+    for (const struct follower *f = c->api->followers; f; f = f->next) {
+        open++;
+        greps += f->grep != NULL;
+    }
+    if (open >= FOLLOWERS_MAX)
+        return err_set(e, ERR_UNAVAILABLE, "%zu clients read logs already", open);
+    if (searches && greps >= GREPS_MAX)
+        return err_set(e, ERR_UNAVAILABLE, "%zu clients search in logs already", greps);
+    return 0;
+}
+
 int api_job_log(struct call *c, struct err *e)
 {
     struct follower want = {
@@ -355,7 +426,6 @@ int api_job_log(struct call *c, struct err *e)
     };
     struct log_want w = read_want(c);
     uint64_t id = c->job.fixed.id;
-    size_t open = 0;
     if (check_kept(c, id, e) < 0)
         return -1;
     if (w.replica >= c->job.fixed.replicas) {
@@ -363,10 +433,8 @@ int api_job_log(struct call *c, struct err *e)
         return err_set(e, ERR_NOT_FOUND, "query 'replica': job %llu has replicas 0 to %u",
                        (unsigned long long)id, c->job.fixed.replicas - 1);
     }
-    for (struct follower *f = c->api->followers; f; f = f->next)
-        open++;
-    if (open >= FOLLOWERS_MAX)
-        return err_set(e, ERR_UNAVAILABLE, "%zu clients read logs already", open);
+    if (check_readers(c, w.grep.word.n > 0, e) < 0)
+        return -1;
     struct follower *f = xcalloc(1, sizeof *f);
     *f = want;
     memcpy(f->user, c->who.user, sizeof f->user);
@@ -374,6 +442,8 @@ int api_job_log(struct call *c, struct err *e)
     f->run = (uint32_t)w.run;
     f->replica = (uint32_t)w.replica;
     f->ends_early = w.has_until;
+    f->grep = w.grep.word.n ? grep_new(&w.grep) : NULL;
+    f->has_context = w.grep.context > 0;
     f->next = c->api->followers;
     f->again = loop_timer(c->api->config.loop, send_on, f);
     c->api->followers = f;

@@ -1,5 +1,7 @@
 /* Machines, their GPUs, and who has them. */
 #include "api/audit.h"
+#include "api/load.h"
+#include "core/device.h"
 #include "sys/weak.h"
 
 int find_holders(struct call *c, struct holder ***out, size_t nodes, struct err *e)
@@ -73,6 +75,7 @@ static void put_gpus(struct call *c, struct json_out *w, const struct node_view 
         json_put_str(w, "uuid", str_of(g < n->gpus ? n->gpu_uuid[g] : ""));
         json_put_str(w, "model", str_of(v->model ? v->model : ""));
         json_put_u64(w, "free_milli", v->gpu_free[g]);
+        put_gpu_load(w, c->api, str_of(v->name), str_of(g < n->gpus ? n->gpu_uuid[g] : ""));
         json_begin(w, "jobs", '[');
         for (const struct holder *h = holders; h; h = h->next)
             if (h->slot.gpu_mask & (1u << g))
@@ -116,6 +119,23 @@ static void put_reserved(struct call *c, struct json_out *w, const struct node_v
     json_end(w, '}');
 }
 
+/* What it has beyond GPUs, by name. */
+static void put_devices(struct json_out *w, const struct node_view *v)
+{
+    struct str rest = str_of(v->devices);
+    struct device d;
+    json_begin(w, "devices", '{');
+    for (uint32_t i = 0; devices_next(&rest, &d); i++) {
+        char name[NAME_MAX_BYTES + 1] = { 0 };
+        memcpy(name, d.name.p, d.name.n);
+        json_begin(w, name, '{');
+        json_put_u64(w, "total", d.n);
+        json_put_u64(w, "free", v->device_free[i]);
+        json_end(w, '}');
+    }
+    json_end(w, '}');
+}
+
 static void put_node(struct call *c, struct json_out *w, const struct node_view *v,
                      const struct holder *holders)
 {
@@ -130,8 +150,10 @@ static void put_node(struct call *c, struct json_out *w, const struct node_view 
     json_put_u64(w, "cpu_free_milli", v->cpu_free_milli);
     json_put_u64(w, "mem_mib", v->mem_mib);
     json_put_u64(w, "mem_free_mib", v->mem_free_mib);
+    put_devices(w, v);
     put_window(c, w, v);
     put_reserved(c, w, v);
+    put_health(w, c->api, str_of(v->name), v->state == NODE_DRAIN);
     json_begin(w, "jobs", '[');
     for (const struct holder *h = holders; h; h = h->next)
         if (h->slot.gpu_mask == 0)
@@ -203,6 +225,11 @@ static int set_state(struct call *c, enum node_state state, struct err *e)
         return -1;
     ch.after = state_of(c, l->name);
     api_audit(c, &ch);
+    if (c->api->config.history && state == NODE_UP)
+        history_set_reason(c->api->config.history, l->name, STR(""));
+    else if (c->api->config.history)
+        history_set_reason(c->api->config.history, l->name,
+                           ch.reason.n ? ch.reason : STR("an operator drained it"));
     return 0;
 }
 

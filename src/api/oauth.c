@@ -184,7 +184,7 @@ int api_oauth_authorize(struct call *c, struct err *e)
         return send_back(c, &a, OAUTH_LOGIN_REQUIRED, e);
     }
     /* A session that may do less than its owner must not become more in another tool. */
-    if (c->who.scopes != TOKEN_EVERYTHING || c->who.tenants) {
+    if ((c->who.scopes & TOKEN_OF_PEOPLE) != TOKEN_OF_PEOPLE || c->who.tenants) {
         err_set(e, ERR_DENIED,
                 "this session was opened with a token that has not all rights of its owner");
         return send_back(c, &a, OAUTH_ACCESS_DENIED, e);

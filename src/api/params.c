@@ -50,6 +50,10 @@ static int check_number(const struct api_param *p, struct str s, struct err *e)
 static int check_text(const struct api_param *p, struct str s, struct err *e)
 {
     uint64_t max = p->max ? p->max : PARAM_TEXT_MAX;
+    if (s.n < p->min) {
+        err_set(e, ERR_INVALID, "says nothing");
+        return err_hint(e, "it has at least %llu bytes", (unsigned long long)p->min);
+    }
     for (size_t i = 0; i < s.n; i++)
         if ((unsigned char)s.p[i] < ' ' || s.p[i] == 0x7f) {
             err_set(e, ERR_INVALID, "has a control character in it");

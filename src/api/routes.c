@@ -1,4 +1,5 @@
 /* Every call there is.  Checks, OpenAPI and the reference are made from here. */
+#include "api/grep.h"
 #include "api/state.h"
 
 #define X(id, name, holds, ended) "|" name
@@ -30,6 +31,14 @@ static const struct api_param why_params[] = {
       .help = "why it waited then, from the journal; by default now" },
     { 0 },
 };
+/* A word in a log: text, not a pattern. */
+#define GREP_PARAM(needed, text)                                                                   \
+    { "grep", PARAM_TEXT, .min = 1, .required = (needed), .help = (text) },                        \
+    {                                                                                              \
+        "ignore_case", PARAM_WORD,                                                                 \
+            .words = YES_NO "|",                                                                   \
+            .help = "with `grep`: the letters A to Z are alike, large or small"                    \
+    }
 static const struct api_param log_params[] = {
     { "follow", PARAM_WORD, .words = YES_NO "|", .help = "go on until the job ends" },
     { "replica", UP_TO(REPLICAS_MAX), .help = "of which replica; by default the first" },
@@ -41,6 +50,20 @@ static const struct api_param log_params[] = {
       .help =
           "`text`; `records`: with times and streams; `frames`: as in a terminal's stream, with "
           "the places of what was sent; `framed-records`: both" },
+    GREP_PARAM(false, "only lines with this text in them; those of `tail`, when both are said"),
+    { "context", UP_TO(GREP_CONTEXT_MAX),
+      .help = "with `grep`: so many lines before and after each; `--` stands where some are left "
+              "out" },
+    { 0 },
+};
+static const struct api_param search_params[] = {
+    GREP_PARAM(true, "this text: not a pattern"),
+    { "user", PARAM_TEXT, .help = "in jobs of this user" },
+    { "tenant", PARAM_TEXT, .help = "in jobs of this tenant" },
+    { "name", PARAM_TEXT, .help = "in jobs of this name" },
+    { "limit", PARAM_NUMBER, .min = 1, .max = PAGE_MAX,
+      .help = "in at most so many jobs, the newest; by default 100" },
+    { "before", ANY_NUMBER, .help = "in jobs with smaller numbers: the `next` of an answer" },
     { 0 },
 };
 static const struct api_param stream_params[] = {
@@ -79,6 +102,15 @@ static const struct api_param events_params[] = {
 static const struct api_param journal_params[] = {
     { "since_ms", ANY_NUMBER,
       .help = "from the segment on in which this time lies; by default all that is kept" },
+    { 0 },
+};
+static const struct api_param history_params[] = {
+    { "from_ms", ANY_NUMBER, .help = "from this time on; by default an hour before the end" },
+    { "to_ms", ANY_NUMBER, .help = "up to this time; by default now" },
+    { "step_ms", PARAM_NUMBER, .min = 1000, .max = UINT64_C(366) * 86400000,
+      .help = "between points; by default a 360th of the time. Seconds are kept for an hour, "
+              "minutes for 31 "
+              "days, hours for five years" },
     { 0 },
 };
 static const struct api_param token_params[] = {
@@ -150,13 +182,17 @@ const struct route api_routes[] = {
     { "POST", "/v1/jobs", A(SUBMIT), FN(job_submit), "Submit a job, an array or a batch",
       .param = submit_params, .body = "Submit", .answer = "Submitted", .status = 201,
       .refuses = REFUSES_CONFLICT },
-    { "POST", "/v1/jobs/check", A(SUBMIT), FN(job_check), "Would this job be taken?",
-      .body = "Submit", .answer = "Checked", .refuses = REFUSES_CONFLICT },
+    { "POST", "/v1/jobs/check", A(SUBMIT), FN(job_check),
+      "Would this job be taken, and when would it start?", .body = "Submit", .answer = "Checked",
+      .refuses = REFUSES_CONFLICT },
     { "GET", "/v1/jobs/:id", A(SEE), FN(job_get), "Show a job", JOB, .answer = "Job" },
     { "GET", "/v1/jobs/:id/why", A(SEE), FN(job_why), "Why does it wait, or did?", JOB,
       .param = why_params, .answer = "Why", .refuses = REFUSES_CONFLICT },
     { "GET", "/v1/jobs/:id/log", A(READ_LOG), FN(job_log), "Its output", JOB, .param = log_params,
       .type = "text/plain; charset=utf-8", .other_type = "application/octet-stream" },
+    { "GET", "/v1/logs", A(READ_LOG), FN(log_search),
+      "Search the latest output of all jobs whose output one may read", .param = search_params,
+      .answer = "LogsFound" },
     { "GET", "/v1/jobs/:id/stream", A(ENTER), FN(job_stream),
       "Attach or run a command inside: the frames that come out", JOB, .param = stream_params,
       .type = "application/octet-stream", .refuses = REFUSES_CONFLICT },
@@ -178,6 +214,17 @@ const struct route api_routes[] = {
       "Let a machine finish what runs and take nothing new", .about = ABOUT_NODE, VERB("Node") },
     { "POST", "/v1/nodes/:name/resume", A(MACHINE), FN(node_resume),
       "Let a machine take jobs again", .about = ABOUT_NODE, VERB("Node") },
+    { "GET", "/v1/nodes/:name/load", A(LOOK), FN(node_load),
+      "What a machine does now: processors, memory, disk, network, GPUs, jobs, health",
+      .answer = "NodeLoad", .refuses = REFUSES_NOT_FOUND },
+    { "GET", "/v1/nodes/:name/history", A(LOOK), FN(node_history),
+      "Charts of a machine and of all its GPUs, in one call", .param = history_params,
+      .answer = "NodeHistory", .refuses = REFUSES_NOT_FOUND },
+    { "POST", "/v1/nodes/:name/report", A(REPORT), FN(node_report),
+      "What the machine's agent measured; the answer acknowledges it", .about = ABOUT_NODE,
+      .body_is_bytes = true, .answer = "Reported", .refuses = REFUSES_NOT_FOUND },
+    { "GET", "/v1/gpus", A(LOOK), FN(gpu_list), "Every GPU: what it does, and whose work that is",
+      .answer = "GpuList" },
     { "GET", "/v1/pools", A(LOOK), FN(pool_list), "Machines that are lent at times",
       .answer = "PoolList" },
     { "GET", "/v1/pools/:name", A(LOOK), FN(pool_get),
@@ -325,7 +372,7 @@ const struct route api_routes[] = {
     { "GET", "/metrics", A(PUBLIC), FN(metrics),
       "Figures for Prometheus; those of tenants for whoever may see them", .tells_more = true,
       .type = "application/openmetrics-text; version=1.0.0; charset=utf-8" },
-    { "GET", "/", A(PUBLIC), FN(page), "The live page", .type = "text/html; charset=utf-8" },
+    { "GET", "/", A(PUBLIC), FN(page), "The web page", .type = "text/html; charset=utf-8" },
     { "GET", "/signin", A(PUBLIC), FN(door_page), "The page to sign in on", .param = door_params,
       .type = "text/html; charset=utf-8" },
     { "GET", "/signin.js", A(PUBLIC), FN(door_script), "Its script",

@@ -46,11 +46,11 @@ static void param_schema(const struct api_param *p, struct buf *out)
 {
     switch (p->kind) {
     case PARAM_TEXT:
-        buf_printf(
-            out,
-            "{\"type\":\"string\",\"maxLength\":%llu,\"pattern\":\"^[^\\\\u0000-\\\\u001f\\\\"
-            "u007f]*$\"}",
-            (unsigned long long)(p->max ? p->max : PARAM_TEXT_MAX));
+        buf_printf(out,
+                   "{\"type\":\"string\",\"minLength\":%llu,\"maxLength\":%llu,"
+                   "\"pattern\":\"^[^\\\\u0000-\\\\u001f\\\\u007f]*$\"}",
+                   (unsigned long long)p->min,
+                   (unsigned long long)(p->max ? p->max : PARAM_TEXT_MAX));
         return;
     case PARAM_NUMBER:
         buf_printf(out, "{\"type\":\"integer\",\"minimum\":%llu,\"maximum\":%llu}",

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "api/state.h"
+#include "api/exporter.h"
 #include "core/policy.h"
 #include "store/kept.h"
 
@@ -236,6 +236,8 @@ int api_metrics(struct call *c, struct err *e)
     buf_printf(&b, "nightshift_audit_broken %d\n", audit.fault != AUDIT_FAULT_NONE);
     metric(&b, "resident_bytes", "gauge", "Memory of the daemon.");
     buf_printf(&b, "nightshift_resident_bytes %llu\n", (unsigned long long)rss_bytes());
+    if (put_machines(c, &b, e) < 0)
+        return -1;
     buf_addz(&b, "# EOF\n");
     http_reply(c->rq, 200, "application/openmetrics-text; version=1.0.0; charset=utf-8",
                buf_str(&b));

@@ -20,10 +20,8 @@ struct bridge;    /* stream.c */
 struct doctor;    /* doctor.c */
 struct telling;   /* telling.c */
 struct verifying; /* audit.c */
-struct past;      /* why.c */
 struct door;      /* door.c */
-
-struct oauth; /* auth/oauth.h */
+struct oauth;     /* auth/oauth.h */
 
 struct api {
     struct api_config config;
@@ -35,7 +33,9 @@ struct api {
     struct bridge *bridges;
     struct telling *tellings;
     struct verifying *verifyings;
-    struct past *pasts;
+    struct past *pasts;             /* why.c */
+    struct searching *searchings;   /* search.c */
+    struct foreseeing *foreseeings; /* foresee.c */
     struct door *door;
     struct doctor *doctor; /* NULL: no check runs */
     int watch;             /* of control */
@@ -67,7 +67,7 @@ struct call {
 /* A parameter of a call.  The row says what is checked before the handler runs, and what the
  * documents say of it. */
 enum param_kind {
-    PARAM_TEXT,
+    PARAM_TEXT,   /* of min to max bytes; max 0: PARAM_TEXT_MAX */
     PARAM_NUMBER, /* from min to max */
     PARAM_WORD,   /* one of words, which | separates */
     PARAM_WORDS,  /* some of words, with commas between, or "all" */
@@ -237,7 +237,7 @@ void followers_wake(struct api *a); /* a job may have ended */
 void followers_free(struct api *a);
 void feeds_wake(struct api *a);
 void feeds_free(struct api *a);
-void streams_end_of(struct api *a, struct str user); /* events, logs and terminals; all three */
+void streams_end_of(struct api *a, struct str user); /* events, logs, terminals, searches: all */
 void feeds_end_of(struct api *a, struct str user);
 void followers_end_of(struct api *a, struct str user);
 void bridges_end_of(struct api *a, struct str user);

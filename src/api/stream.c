@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "api/audit.h"
+#include "api/search.h"
 #include "sys/file.h"
 #include "wire/stream.h"
 
@@ -81,6 +82,7 @@ void streams_end_of(struct api *a, struct str user)
     feeds_end_of(a, user);
     followers_end_of(a, user);
     bridges_end_of(a, user);
+    searchings_end_of(a, user);
 }
 
 static void on_close(void *ctx)

@@ -3,6 +3,7 @@
  * of the jobs it may see. */
 #include <stdio.h>
 
+#include "api/foresee.h"
 #include "api/state.h"
 #include "base/date.h"
 #include "journal/journal.h"
@@ -39,7 +40,6 @@ static void put_before(struct json_out *w, const struct before *t)
     json_end(w, '}');
 }
 
-/* What the core says of a job that waits; x->n is 0 for others. */
 /* A reservation is named to those who see whose it is. */
 static const char *reason_words(struct core *core, const struct store_scope *scope,
                                 const struct explanation *x, size_t i, char out[static 640])
@@ -57,8 +57,8 @@ static const char *reason_words(struct core *core, const struct store_scope *sco
     return out;
 }
 
-static void put_explanation(struct json_out *w, struct core *core, const struct store_scope *scope,
-                            uint64_t id, const struct explanation *x, int64_t now_ms)
+void put_explanation(struct json_out *w, struct core *core, const struct store_scope *scope,
+                     uint64_t id, const struct explanation *x, int64_t now_ms)
 {
     char text[640];
     struct advice ad[ADVICE_MAX];

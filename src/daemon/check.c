@@ -2,8 +2,20 @@
 
 #include <stdio.h>
 
+#include "daemon/engines.h"
 #include "doctor/doctor.h"
+#include "kube/config.h"
 #include "store/migrate.h"
+
+static struct kube_config *read_kube(const struct config *c, struct doctor_kube *out)
+{
+    struct kube_config *k = kube_config_load(c->kube_config, c->kube_context, &out->trouble);
+    if (k)
+        *out = (struct doctor_kube){ .source = k->source,
+                                     .server = k->server,
+                                     .insecure = k->insecure };
+    return k;
+}
 
 int check_run(const struct config *c, const char *libexec)
 {
@@ -15,6 +27,9 @@ int check_run(const struct config *c, const char *libexec)
         doctor_print_reference(&b);
         return fputs(b.p, stdout) < 0;
     }
+    bool is_kube = engines_is_kube(c);
+    struct doctor_kube kube = { 0 };
+    AUTO(kube_config_free_p) struct kube_config *server = is_kube ? read_kube(c, &kube) : NULL;
     struct doctor_in in = { .root = "",
                             .path = path ? path : "",
                             .program = "/proc/self/exe",
@@ -31,6 +46,8 @@ int check_run(const struct config *c, const char *libexec)
                             .network = c->network,
                             .logs_kept = c->logs_kept,
                             .audit = c->audit,
+                            .engine_trouble = c->engine_trouble,
+                            .kube = is_kube ? &kube : NULL,
                             .logs_max_bytes = c->keep_logs_bytes,
                             .simulated = c->simulate_gpus > 0,
                             .store_application = STORE_APPLICATION_ID,

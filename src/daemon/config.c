@@ -55,7 +55,8 @@ static const struct key {
     { "log_level", KEY_CHOICE, AT(log_level), "info", "debug|info|warn|error", "what is logged",
       0 },
     { "log_format", KEY_CHOICE, AT(log_format), "text", "text|json", "how it is logged", 0 },
-    { "engine", KEY_CHOICE, AT(engine), "local", "local", "what runs the jobs", 0 },
+    { "engine", KEY_CHOICE, AT(engine), "local", "local|kube",
+      "what runs the jobs: this machine, or a Kubernetes cluster", 0 },
     { "containment", KEY_CHOICE, AT(containment), "auto", "auto|root|rootless|plain",
       "how jobs are kept apart: containers as root, in a user namespace, or not at all", 0 },
     { "keeper", KEY_CHOICE, AT(keeper), "auto", "auto|external",
@@ -93,6 +94,35 @@ static const struct key {
       "accounts of the machine below it are not used for jobs", 4294967294u },
     { "uid_base", KEY_NUMBER, AT(uid_base), "700000000", "N",
       "people without an account here get uids from here on", 4294967294u },
+    { "kube_config", KEY_TEXT, AT(kube_config), "", "FILE",
+      "how to reach the cluster ($KUBECONFIG, the pod's own account, ~/.kube/config)", 0 },
+    { "kube_context", KEY_TEXT, AT(kube_context), "", "NAME", "which context of it (the current)",
+      0 },
+    { "kube_namespace", KEY_TEXT, AT(kube_namespace), "nightshift", "NAME",
+      "our own namespace, where the lease is", 0 },
+    { "kube_namespace_prefix", KEY_TEXT, AT(kube_namespace_prefix), "nightshift-", "TEXT",
+      "what the namespaces of tenants begin with", 0 },
+    { "kube_user_prefix", KEY_TEXT, AT(kube_user_prefix), "", "TEXT",
+      "what the cluster puts before people's names, e.g. \"oidc:\"", 0 },
+    { "kube_scheduler", KEY_TEXT, AT(kube_scheduler), "nightshift", "NAME",
+      "pods with this schedulerName are placed by us", 0 },
+    { "kube_image", KEY_TEXT, AT(kube_image), "", "IMAGE", "of jobs that name none", 0 },
+    { "kube_init_image", KEY_TEXT, AT(kube_init_image), "nightshift:" NS_VERSION, "IMAGE",
+      "the image that brings nightshift-init into the pods of jobs", 0 },
+    { "kube_init_path", KEY_TEXT, AT(kube_init_path), "/usr/libexec/nightshift/nightshift-init",
+      "PATH", "where it is in that image", 0 },
+    { "kube_gpu", KEY_TEXT, AT(kube_gpu), "nvidia.com/gpu", "NAME",
+      "what a GPU is called in the cluster", 0 },
+    { "kube_storage_class", KEY_TEXT, AT(kube_storage_class), "", "NAME",
+      "of what jobs save, and of homes (the cluster's default)", 0 },
+    { "kube_state_size", KEY_TEXT, AT(kube_state_size), "1Gi", "SIZE",
+      "room for what a job saves when it is frozen; 0: nothing is kept", 0 },
+    { "kube_home_size", KEY_TEXT, AT(kube_home_size), "0", "SIZE",
+      "of a user's home in a tenant; 0: a home is gone with its pod", 0 },
+    { "kube_home_access", KEY_CHOICE, AT(kube_home_access), "ReadWriteOnce",
+      "ReadWriteOnce|ReadWriteMany", "how many machines may use a home at once", 0 },
+    { "kube_lost_after", KEY_DURATION, AT(kube_lost_after_ms), "5m", "TIME",
+      "what ran on a machine that is not ready for so long is lost", 0 },
     { "on_stop", KEY_CHOICE, AT(on_stop), "keep", "keep|end",
       "what happens to running jobs when the daemon is stopped", 0 },
     { "rate", KEY_NUMBER, AT(rate_per_s), "500", "N", "requests a second of one caller over TCP",
@@ -113,7 +143,7 @@ static const char *const sections[] = { "tenants", "profiles",       "admins", "
 
 struct given {
     const char *text[ARRAY_LEN(keys)];
-    const char *config, *keeper_mode, *logs_kept, *audit;
+    const char *config, *keeper_mode, *logs_kept, *audit, *engine_trouble;
     bool help, version, print, check, json, list;
 };
 
@@ -210,6 +240,8 @@ static const struct opt own_opts[] = {
     { "logs-kept", OPT_TEXT, AT(logs_kept), "BYTES",
       "with --check: how large logs are, as the daemon knows it", 0, 0 },
     { "audit", OPT_TEXT, AT(audit), "TEXT", "with --check: what of it the daemon has found", 0, 0 },
+    { "engine-trouble", OPT_TEXT, AT(engine_trouble), "TEXT",
+      "with --check: why it takes no work, as the daemon knows it", 0, 0 },
     { "help", OPT_FLAG, AT(help), NULL, "this list", 0, 0 },
     { "version", OPT_FLAG, AT(version), NULL, "which one this is", 0, 0 },
 };
@@ -370,6 +402,7 @@ int config_read(struct config *out, int argc, char *const *argv, struct err *e)
     out->keeper_mode = g.keeper_mode;
     out->logs_kept = g.logs_kept;
     out->audit = g.audit;
+    out->engine_trouble = g.engine_trouble;
     for (size_t i = 0; i < ARRAY_LEN(keys); i++)
         if (set_value(out, &keys[i], keys[i].dflt, e) < 0)
             return err_wrap(e, "%s", keys[i].name);

@@ -31,6 +31,11 @@ struct config {
     int64_t keep_logs_ms, keep_jobs_ms, keep_audit_ms;
     uint64_t keep_logs_bytes;
     const char *on_stop;
+    /* Kubernetes */
+    const char *kube_config, *kube_context, *kube_namespace, *kube_namespace_prefix;
+    const char *kube_user_prefix, *kube_scheduler, *kube_image, *kube_init_image, *kube_init_path;
+    const char *kube_gpu, *kube_storage_class, *kube_state_size, *kube_home_size, *kube_home_access;
+    int64_t kube_lost_after_ms;
     /* limits on people */
     uint64_t rate_per_s, rate_burst, rate_user, rate_user_burst, connections_max, body_max_bytes;
     int64_t timeout_ms;
@@ -40,10 +45,11 @@ struct config {
     struct json_doc *doc;
     struct arena arena;
     bool help, version, print;
-    bool check, json, list;  /* --check, and how it is told */
-    const char *keeper_mode; /* for --check: what the daemon heard; NULL: no daemon asks */
-    const char *audit;       /* for --check: what the daemon has found of it; or NULL */
-    const char *logs_kept;   /* for --check: bytes of logs, as the daemon knows them; or NULL */
+    bool check, json, list;     /* --check, and how it is told */
+    const char *keeper_mode;    /* for --check: what the daemon heard; NULL: no daemon asks */
+    const char *audit;          /* for --check: what the daemon has found of it; or NULL */
+    const char *engine_trouble; /* for --check: why it takes no work; "": it does; or NULL */
+    const char *logs_kept;      /* for --check: bytes of logs, as the daemon knows them; or NULL */
 };
 
 /* Reads flags, environment and file.  *out is cleared with config_clear in any case. */

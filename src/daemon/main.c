@@ -12,9 +12,10 @@
 #include "base/parse.h"
 #include "daemon/check.h"
 #include "daemon/docs.h"
+#include "daemon/engines.h"
 #include "daemon/numbers.h"
 #include "daemon/site.h"
-#include "engine/local/local.h"
+#include "daemon/tenancy.h"
 #include "sys/file.h"
 #include "sys/zone.h"
 
@@ -31,10 +32,12 @@ struct daemon {
     struct loop *loop;
     struct store *store;
     struct auth *auth;
+    struct history *history;
     struct ways *ways;
     const char *signin_argv[2];
     struct control *control;
     struct engine engine;
+    struct tenancy *tenancy;
     struct api *api;
     struct http_server *on_socket, *on_tcp;
     const char *keeper_argv[KEEPER_ARGS];
@@ -161,10 +164,16 @@ static int open_log(struct daemon *d)
     return 0;
 }
 
+static bool trouble_of(void *ctx, struct str node, uint64_t gpu_mask, struct buf *out)
+{
+    struct daemon *d = ctx;
+    return history_trouble(d->history, node, gpu_mask, out);
+}
+
 static int open_control(struct daemon *d, struct err *e)
 {
     const struct config *c = &d->config;
-    bool single = geteuid() != 0 && strcmp(c->keeper, "external") != 0;
+    bool single = !engines_is_kube(c) && geteuid() != 0 && strcmp(c->keeper, "external") != 0;
     char path[4096], zone_name[ZONE_NAME_MAX + 1];
     struct tz zone = tz_utc();
     struct err why;
@@ -174,6 +183,10 @@ static int open_control(struct daemon *d, struct err *e)
     snprintf(path, sizeof path, "%s/nightshift.db", c->state);
     d->store = store_open(d->loop, path, d->log, e);
     if (!d->store)
+        return -1;
+    snprintf(path, sizeof path, "%s/history", c->state);
+    d->history = history_open(path, e);
+    if (!d->history)
         return -1;
     struct control_config cc = { .loop = d->loop,
                                  .store = d->store,
@@ -188,6 +201,8 @@ static int open_control(struct daemon *d, struct err *e)
                                  .uid_base = (uint32_t)c->uid_base,
                                  .uid_min = (uint32_t)c->uid_min,
                                  .single_user = single,
+                                 .trouble = trouble_of,
+                                 .trouble_ctx = d,
                                  .scratch_mib = (uint32_t)(c->scratch_bytes >> 20),
                                  .keep = { .logs_ms = c->keep_logs_ms,
                                            .jobs_ms = c->keep_jobs_ms,
@@ -203,30 +218,25 @@ static int open_control(struct daemon *d, struct err *e)
 
 static int open_engine(struct daemon *d, struct err *e)
 {
-    const struct config *c = &d->config;
-    char socket[4096];
-    snprintf(socket, sizeof socket, "%s/keeper.sock", c->run);
     keeper_command(d);
-    bool external = strcmp(c->keeper, "external") == 0;
-    struct local_config lc = { .loop = d->loop,
-                               .log = d->log,
-                               .socket = socket,
-                               .state = c->state,
-                               .run = c->run,
-                               .keeper_argv = external ? NULL : d->keeper_argv,
-                               .log_bytes = c->log_bytes,
-                               .scratch_mib = (uint32_t)(c->scratch_bytes >> 20),
-                               .pids_max = (uint32_t)c->pids_max,
-                               .sink = control_engine_event,
-                               .ctx = d->control };
-    d->engine = engine_local_new(&lc);
-    return control_start(d->control, d->engine, e);
+    struct engines_in in = { .config = &d->config,
+                             .site = &d->site,
+                             .loop = d->loop,
+                             .log = d->log,
+                             .clock = d->clock,
+                             .keeper_argv = d->keeper_argv,
+                             .sink = control_engine_event,
+                             .ctx = d->control };
+    if (engines_open(&in, &d->engine, e) < 0 || control_start(d->control, d->engine, e) < 0)
+        return -1;
+    d->tenancy = tenancy_new(d->loop, d->log, d->control, d->auth);
+    return 0;
 }
 
 static const char *engine_mode(void *ctx)
 {
     struct daemon *d = ctx;
-    return engine_local_mode(&d->engine);
+    return engines_mode(&d->engine);
 }
 
 static int read_pem(struct daemon *d, const char *path, const char **out, struct err *e)
@@ -272,6 +282,7 @@ static int open_http(struct daemon *d, struct err *e)
                              .store = d->store,
                              .control = d->control,
                              .auth = d->auth,
+                             .history = d->history,
                              .mode = engine_mode,
                              .mode_ctx = d,
                              .doctor_argv = d->doctor_argv,
@@ -378,12 +389,14 @@ static void close_all(struct daemon *d)
     api_free(d->api);
     if (d->store && store_flush(d->store, STOP_WAIT_MS, &e) < 0)
         log_event(d->log, LOG_ERROR_, "store.flush", "why=%s", e.msg);
+    tenancy_free(d->tenancy);
     if (d->engine.ops && end)
-        engine_local_end(&d->engine);
+        engines_end(&d->engine);
     if (d->engine.ops)
         d->engine.ops->free(d->engine.self);
     control_free(d->control);
     store_close(d->store);
+    history_close(d->history);
     auth_free(d->auth);
     ways_free(d->ways);
     loop_free(d->loop);

@@ -9,54 +9,65 @@
 #include "sys/clock.h"
 
 const struct doctor_check doctor_checks[] = {
-    { "kernel", check_kernel, "the kernel's version", "containers, freezing" },
-    { "clock", check_clock,
+    { "kernel", DOCTOR_ANYWHERE, check_kernel, "the kernel's version", "containers, freezing" },
+    { "clock", DOCTOR_ANYWHERE, check_clock,
       "whether the kernel says that the clock is kept in time; the times of the store and of the "
       "program",
       "fair shares, tokens, times in logs" },
-    { "nvidia-driver", check_nvidia_driver, "GPUs on the PCI bus, and NVIDIA's library and module",
-      "GPUs" },
-    { "nvidia-versions", check_nvidia_versions, "whether library and module are of one version",
-      "GPUs" },
-    { "gpus-answer", check_gpus_answer, "each GPU through the driver, and their number on the bus",
-      "the GPU that is lost" },
-    { "gpu-devices", check_gpu_devices, "`/dev/nvidia*`", "CUDA in jobs" },
-    { "cgroups", check_cgroups, "`/sys/fs/cgroup`: version 1, version 2, none",
+    { "nvidia-driver", DOCTOR_HERE, check_nvidia_driver,
+      "GPUs on the PCI bus, and NVIDIA's library and module", "GPUs" },
+    { "nvidia-versions", DOCTOR_HERE, check_nvidia_versions,
+      "whether library and module are of one version", "GPUs" },
+    { "gpus-answer", DOCTOR_HERE, check_gpus_answer,
+      "each GPU through the driver, and their number on the bus", "the GPU that is lost" },
+    { "gpu-devices", DOCTOR_HERE, check_gpu_devices, "`/dev/nvidia*`", "CUDA in jobs" },
+    { "cgroups", DOCTOR_HERE, check_cgroups, "`/sys/fs/cgroup`: version 1, version 2, none",
       "limits, freezing" },
-    { "cgroup-controllers", check_cgroup_controllers, "memory, cpu, pids, freezer",
+    { "cgroup-controllers", DOCTOR_HERE, check_cgroup_controllers, "memory, cpu, pids, freezer",
       "the limit of that name" },
-    { "cgroup-delegation", check_cgroup_delegation, "whether we may make groups",
+    { "cgroup-delegation", DOCTOR_HERE, check_cgroup_delegation, "whether we may make groups",
       "limits, freezing" },
-    { "swap-limits", check_swap_limits, "swap, and whether it is counted",
+    { "swap-limits", DOCTOR_HERE, check_swap_limits, "swap, and whether it is counted",
       "the memory limit of jobs" },
-    { "user-namespaces", check_user_namespaces, "three sysctls, without root only",
+    { "user-namespaces", DOCTOR_HERE, check_user_namespaces, "three sysctls, without root only",
       "containers without root" },
-    { "overlayfs", check_overlayfs, "`/proc/filesystems`, the kernel's modules",
+    { "overlayfs", DOCTOR_HERE, check_overlayfs, "`/proc/filesystems`, the kernel's modules",
       "container images" },
-    { "inotify", check_inotify, "`fs.inotify.max_user_instances`, `max_user_watches`",
+    { "inotify", DOCTOR_HERE, check_inotify, "`fs.inotify.max_user_instances`, `max_user_watches`",
       "following logs" },
-    { "crun", check_crun, "the program and its version", "containers" },
-    { "criu", check_criu, "the program, its version, and whether crun knows it",
+    { "crun", DOCTOR_HERE, check_crun, "the program and its version", "containers" },
+    { "criu", DOCTOR_HERE, check_criu, "the program, its version, and whether crun knows it",
       "saving jobs to disk" },
-    { "images", check_images, "the programs skopeo and umoci", "images other than `host`" },
-    { "network", check_network, "the programs nft and ip", "networks of tenants" },
-    { "cni-plugins", check_cni_plugins, "bridge and host-local in `/usr/lib/cni`, `/opt/cni/bin`",
-      "networks of tenants" },
-    { "scratch", check_scratch, "the program mkfs.ext4", "a bound for `/tmp` of jobs" },
-    { "own-programs", check_own_programs, "nightshift-keeper and nightshift-init", "every job" },
-    { "state-folder", check_state_folder, "its owner and mode", "everything" },
-    { "run-folder", check_run_folder, "its owner and mode", "the sockets" },
-    { "disk", check_disk, "free bytes and inodes where the state folder is: 5 % and 1 GiB",
-      "logs, images, the store" },
-    { "store", check_store, "the header of `nightshift.db`: whose it is, its format",
-      "everything" },
-    { "kept", check_kept, "the sizes of the store and of jobs' output, and `keep_logs_total`",
+    { "images", DOCTOR_HERE, check_images, "the programs skopeo and umoci",
+      "images other than `host`" },
+    { "network", DOCTOR_HERE, check_network, "the programs nft and ip", "networks of tenants" },
+    { "cni-plugins", DOCTOR_HERE, check_cni_plugins,
+      "bridge and host-local in `/usr/lib/cni`, `/opt/cni/bin`", "networks of tenants" },
+    { "scratch", DOCTOR_HERE, check_scratch, "the program mkfs.ext4",
+      "a bound for `/tmp` of jobs" },
+    { "own-programs", DOCTOR_HERE, check_own_programs, "nightshift-keeper and nightshift-init",
+      "every job" },
+    { "state-folder", DOCTOR_ANYWHERE, check_state_folder, "its owner and mode", "everything" },
+    { "run-folder", DOCTOR_ANYWHERE, check_run_folder, "its owner and mode", "the sockets" },
+    { "disk", DOCTOR_ANYWHERE, check_disk,
+      "free bytes and inodes where the state folder is: 5 % and 1 GiB", "logs, images, the store" },
+    { "store", DOCTOR_ANYWHERE, check_store,
+      "the header of `nightshift.db`: whose it is, its format", "everything" },
+    { "kept", DOCTOR_ANYWHERE, check_kept,
+      "the sizes of the store and of jobs' output, and `keep_logs_total`",
       "the disk, in the long run" },
-    { "audit", check_audit, "whether the audit is as it was written, as of today's first look",
+    { "audit", DOCTOR_ANYWHERE, check_audit,
+      "whether the audit is as it was written, as of today's first look",
       "what it says of who did what" },
-    { "port", check_port, "who listens at the address of `listen`", "the web page, the API" },
-    { "keeper", check_keeper, "who listens at `keeper.sock`, and its mode", "every job" },
-    { "tls", check_tls, "certificate and key: there, private, a pair, not expired",
+    { "port", DOCTOR_ANYWHERE, check_port, "who listens at the address of `listen`",
+      "the web page, the API" },
+    { "keeper", DOCTOR_HERE, check_keeper, "who listens at `keeper.sock`, and its mode",
+      "every job" },
+    { "kube-config", DOCTOR_KUBE, check_kube_config, "the kubeconfig, or the account of the pod",
+      "every job" },
+    { "kube-server", DOCTOR_KUBE, check_kube_server,
+      "whether the daemon that asks follows the cluster, and decides there", "every job" },
+    { "tls", DOCTOR_ANYWHERE, check_tls, "certificate and key: there, private, a pair, not expired",
       "connections from elsewhere" },
 };
 const size_t doctor_checks_n = ARRAY_LEN(doctor_checks);
@@ -80,7 +91,7 @@ static void look_at_disk(const struct doctor_in *in, struct doctor_disk *out)
 
 static void look_at_gpus(const struct doctor_in *in, struct doctor_facts *f)
 {
-    if (in->simulated)
+    if (in->simulated || in->kube)
         return;
     AUTO(nvml_close_p) struct nvml *n = nvml_open(in->nvml, &f->gpu_fault, &f->gpu_trouble);
     if (!n)
@@ -102,12 +113,24 @@ void doctor_look(struct doctor_in *in)
     look_at_gpus(in, f);
 }
 
+/* A check that does not matter with this engine says so. */
+static void run_one(const struct doctor_in *in, const struct doctor_check *c,
+                    struct doctor_result *out)
+{
+    *out = (struct doctor_result){ 0 };
+    if (c->where == DOCTOR_HERE && in->kube)
+        say_skip(out, "jobs run on Kubernetes, not on this machine");
+    else if (c->where == DOCTOR_KUBE && !in->kube)
+        say_skip(out, "jobs run on this machine, not on Kubernetes");
+    else
+        c->fn(in, out);
+}
+
 size_t doctor_run(const struct doctor_in *in, struct doctor_result *out)
 {
     size_t bad = 0;
     for (size_t i = 0; i < doctor_checks_n; i++) {
-        out[i] = (struct doctor_result){ 0 };
-        doctor_checks[i].fn(in, &out[i]);
+        run_one(in, &doctor_checks[i], &out[i]);
         bad += out[i].verdict == DOCTOR_BAD;
     }
     return bad;

@@ -46,6 +46,13 @@ struct doctor_facts {
     char driver[96];
 };
 
+/* How the API server would be spoken to, as the settings have it. */
+struct doctor_kube {
+    const char *source, *server; /* of the kubeconfig, when it could be read */
+    struct err trouble;          /* when it could not; code 0: it could */
+    bool insecure;               /* any certificate will do */
+};
+
 /* Paths are those of the settings; `root` is put before each of them. */
 struct doctor_in {
     const char *root;           /* "": the real one */
@@ -61,12 +68,14 @@ struct doctor_in {
     const char *keeper_mode;    /* as the daemon that asks has heard it; NULL: no daemon asks */
     const char *logs_kept;      /* bytes, as the daemon that asks has counted them; or NULL */
     const char *audit;          /* "ok ROWS" or "row N: WHY", from that daemon; or NULL */
-    uint64_t logs_max_bytes;    /* what they may be together */
-    bool keeper_external;       /* somebody else than the daemon starts the keeper */
-    bool network;               /* tenants get networks of their own */
-    bool simulated;             /* GPUs are */
-    uint32_t store_application; /* the mark in the header of a store */
-    uint32_t store_format;      /* the newest that this version knows */
+    const char *engine_trouble; /* why it takes no work, from that daemon; "": it does; or NULL */
+    const struct doctor_kube *kube; /* jobs run on Kubernetes; NULL: on this machine */
+    uint64_t logs_max_bytes;        /* what they may be together */
+    bool keeper_external;           /* somebody else than the daemon starts the keeper */
+    bool network;                   /* tenants get networks of their own */
+    bool simulated;                 /* GPUs are */
+    uint32_t store_application;     /* the mark in the header of a store */
+    uint32_t store_format;          /* the newest that this version knows */
     struct doctor_facts facts;
 };
 
@@ -74,8 +83,16 @@ void doctor_look(struct doctor_in *in); /* fills in->facts */
 
 typedef void doctor_fn(const struct doctor_in *in, struct doctor_result *out);
 
+/* Where jobs have to run for a check to matter. */
+enum doctor_where {
+    DOCTOR_ANYWHERE,
+    DOCTOR_HERE, /* on this machine */
+    DOCTOR_KUBE
+};
+
 struct doctor_check {
     const char *name;
+    enum doctor_where where;
     doctor_fn *fn;
     const char *looks_at;
     const char *matters; /* what does not work when it fails */

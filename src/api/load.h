@@ -1,0 +1,14 @@
+/* load - what machines measure, as parts of other answers. */
+#ifndef NS_API_LOAD_H
+#define NS_API_LOAD_H
+
+#include "api/state.h"
+
+/* What is wrong where this job has its GPUs now; false: nothing is known. */
+bool job_trouble(struct api *a, uint64_t job, struct buf *out);
+/* Members: does its agent report, why is it drained, what is wrong. */
+void put_health(struct json_out *w, struct api *a, struct str node, bool drained);
+/* Members: how busy it is. */
+void put_gpu_load(struct json_out *w, struct api *a, struct str node, struct str uuid);
+
+#endif
