@@ -45,13 +45,16 @@ static void add_gpu(struct board *out, struct arena *a, const struct json *g, un
     uint64_t unused = MIN(field_u64(g, "free_milli"), UINT64_C(1000));
     buf_printf(&line, "  %3llu ", (unsigned long long)field_u64(g, "index"));
     text_add_bar(&line, 1000 - unused, 1000, 8);
+    if (field_known(g, "util_percent")) /* what it does, beside what is given out of it */
+        buf_printf(&line, " %3.0f%% busy", field_f64(g, "util_percent"));
     buf_addz(&line, "  ");
+    unsigned used = text_width(buf_str(&line));
     for (const struct json *j = json_is_array(jobs) ? json_first(jobs) : NULL; j;
          j = json_next(jobs, j)) {
         buf_addz(&who, who.n ? ", " : "");
         job_add_holder(j, &who);
     }
-    text_add_fit(&line, who.n ? buf_str(&who) : STR("free"), columns > 18 ? columns - 18 : 1);
+    text_add_fit(&line, who.n ? buf_str(&who) : STR("free"), columns > used ? columns - used : 1);
     add_line(out, a, &line, unused >= 1000 ? TINT_FAINT : TINT_NONE, 0);
 }
 

@@ -9,7 +9,7 @@
 #define NS_CLI_CLIENT_H
 
 #include "base/buf.h"
-#include "cli/conn.h"
+#include "client/conn.h"
 
 #define ANSWER_MAX (256u << 20)
 #define CALL_TIMEOUT_MS 60000

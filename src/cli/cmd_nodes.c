@@ -19,19 +19,21 @@ static const struct column columns[] = {
     { "NAME", false, true },     { "STATE", false, false },   { "GPU MODEL", false, true },
     { "GPUS", false, false },    { "FREE", true, false },     { "CPUS FREE", true, false },
     { "MEM FREE", true, false }, { "JOBS", true, false },     { "POOL", false, true },
-    { "WINDOW", false, false },  { "RESERVED", false, true },
+    { "WINDOW", false, false },  { "RESERVED", false, true }, { "DEVICES FREE", false, true },
 };
 enum {
     COLUMN_POOL = 8,      /* it and the next: only where a machine is in a pool */
     COLUMN_RESERVED = 10, /* only where one is reserved */
+    COLUMN_DEVICES = 11,  /* only where one has something beyond GPUs */
 };
 struct shown {
-    bool lent, reserved;
+    bool lent, reserved, devices;
 };
 
 static const struct column gpu_columns[] = {
     { "NODE", false, true }, { "GPU", true, false },  { "MODEL", false, true },
-    { "MEM", true, false },  { "FREE", true, false }, { "JOBS", false, true },
+    { "MEM", true, false },  { "UTIL", true, false }, { "FREE", true, false },
+    { "JOBS", false, true },
 };
 
 /* One block a GPU: full, shared, free. */
@@ -83,6 +85,24 @@ static void add_reserved(struct table *t, const struct json *n)
                  text_soon(open ? field_i64(r, "until_ms", 0) : from_ms, now_ms, at));
 }
 
+static bool has_devices(const struct json *n)
+{
+    const struct json *devices = json_find(n, "devices");
+    return json_is_object(devices) && json_members(devices) > 0;
+}
+
+/* "nvidia.com/mig-1g.5gb 4/7, rdma/hca 1/2" */
+static void add_devices(struct table *t, const struct json *n)
+{
+    AUTO(buf_free) struct buf text = BUF(8192);
+    const struct json *devices = json_find(n, "devices");
+    for (struct json_member m = { 0 }; has_devices(n) && json_next_member(devices, &m);)
+        buf_printf(&text, "%s%.*s %llu/%llu", text.n ? ", " : "", STR_ARG(m.key),
+                   (unsigned long long)field_u64(m.value, "free"),
+                   (unsigned long long)field_u64(m.value, "total"));
+    table_addz(t, text.n ? buf_str(&text).p : "-");
+}
+
 static void add_node(struct table *t, const struct json *n, struct shown shown)
 {
     AUTO(buf_free) struct buf bar = BUF(4096);
@@ -114,6 +134,21 @@ static void add_node(struct table *t, const struct json *n, struct shown shown)
         add_window(t, n);
     if (shown.reserved)
         add_reserved(t, n);
+    if (shown.devices)
+        add_devices(t, n);
+}
+
+/* "40Gi/80Gi", or how much it has when nobody measures it. */
+static void add_memory(struct table *t, const struct json *g)
+{
+    char used[24], all[24];
+    if (!field_known(g, "mem_mib"))
+        table_addz(t, "-");
+    else if (field_known(g, "mem_used_mib"))
+        table_printf(t, "%s/%s", text_mib(field_u64(g, "mem_used_mib"), used),
+                     text_mib(field_u64(g, "mem_mib"), all));
+    else
+        table_addz(t, text_mib(field_u64(g, "mem_mib"), all));
 }
 
 /* -o wide: a row for each GPU, with who has it. */
@@ -133,7 +168,11 @@ static void add_gpus(struct table *t, const struct json *n)
         table_add(t, field_str(n, "name"));
         table_printf(t, "%llu", (unsigned long long)field_u64(g, "index"));
         table_add(t, field_str(field_known(g, "model") ? g : n, "model"));
-        table_addz(t, field_known(g, "mem_mib") ? text_mib(field_u64(g, "mem_mib"), text) : "-");
+        add_memory(t, g);
+        if (field_known(g, "util_percent"))
+            table_printf(t, "%.0f%%", field_f64(g, "util_percent"));
+        else
+            table_addz(t, "-");
         table_addz(t, text_milli(field_u64(g, "free_milli"), text));
         table_add(t, buf_str(&who));
     }
@@ -143,9 +182,26 @@ static size_t choose_columns(struct shown shown, struct column out[static ARRAY_
 {
     size_t n = 0;
     for (size_t i = 0; i < ARRAY_LEN(columns); i++)
-        if (i < COLUMN_POOL || (i < COLUMN_RESERVED ? shown.lent : shown.reserved))
+        if (i < COLUMN_POOL || (i < COLUMN_RESERVED  ? shown.lent
+                                : i < COLUMN_DEVICES ? shown.reserved
+                                                     : shown.devices))
             out[n++] = columns[i];
     return n;
+}
+
+/* Below the table: why a machine is drained. */
+static int print_reasons(const struct json *nodes, struct err *e)
+{
+    AUTO(buf_free) struct buf b = BUF(1u << 20);
+    for (const struct json *n = json_is_array(nodes) ? json_first(nodes) : NULL; n;
+         n = json_next(nodes, n))
+        if (field_known(n, "drained_because")) {
+            text_add_clean(&b, field_str(n, "name"));
+            buf_addz(&b, " is drained: ");
+            text_add_clean(&b, field_str(n, "drained_because"));
+            buf_addc(&b, '\n');
+        }
+    return b.n ? cli_print(&b, e) : 0;
 }
 
 static int print_nodes(const struct nodes_opts *o, const struct json *nodes, struct err *e)
@@ -157,6 +213,7 @@ static int print_nodes(const struct nodes_opts *o, const struct json *nodes, str
          n = json_next(nodes, n)) {
         shown.lent |= field_known(n, "pool");
         shown.reserved |= field_known(n, "reserved");
+        shown.devices |= has_devices(n);
     }
     size_t width = choose_columns(shown, used);
     AUTO(table_free_p)
@@ -172,7 +229,11 @@ static int print_nodes(const struct nodes_opts *o, const struct json *nodes, str
         else
             add_node(t, n, shown);
     }
-    return form == OUT_NAME ? cli_print(&names, e) : cli_print_table(t, &o->common, e);
+    if (form == OUT_NAME)
+        return cli_print(&names, e);
+    if (cli_print_table(t, &o->common, e) < 0)
+        return -1;
+    return o->common.no_headers ? 0 : print_reasons(nodes, e);
 }
 
 static int run_nodes(struct cli *c, const void *opts_p, struct words args, struct err *e)

@@ -14,7 +14,7 @@
 struct run_opts {
     struct common common;
     struct flags flags;
-    bool detach;
+    bool detach, dry_run;
 };
 
 static const struct opt opts[] = {
@@ -24,6 +24,8 @@ static const struct opt opts[] = {
     { "tty,t", OPT_FLAG, offsetof(struct run_opts, flags.tty), NULL, "with a terminal", 0, 0 },
     { "detach,d", OPT_FLAG, offsetof(struct run_opts, detach), NULL,
       "print its id and do not wait for it", 0, 0 },
+    { "dry-run", OPT_FLAG, offsetof(struct run_opts, dry_run), NULL,
+      "only check it and say when it would start", 0, 0 },
     OPTS_OUTPUT(struct run_opts),
     OPTS_COMMON(struct run_opts),
 };
@@ -54,6 +56,16 @@ static int follow(struct cli *c, const struct run_opts *o, uint64_t job, struct 
     return watch_job(c, &w, &how, e);
 }
 
+static int dry_run(struct cli *c, struct str spec, struct err *e)
+{
+    struct submit_checked checked;
+    if (submit_check(c, spec, &checked, e) < 0)
+        return -1;
+    if (!checked.known)
+        return cli_print_line("well formed; this server cannot check it without making a job", e);
+    return cli_print_line(checked.told[0] ? checked.told : "it would be taken", e);
+}
+
 static int run_run(struct cli *c, const void *opts_p, struct words args, struct err *e)
 {
     const struct run_opts *o = opts_p;
@@ -66,7 +78,7 @@ static int run_run(struct cli *c, const void *opts_p, struct words args, struct 
         err_set(e, ERR_INVALID, "run needs a command");
         return err_hint(e, "nightshift run -g 1 python train.py; a shell: nightshift run -it");
     }
-    if (o->flags.tty && !o->detach && !term_is_tty(STDIN_FILENO)) {
+    if (o->flags.tty && !o->detach && !o->dry_run && !term_is_tty(STDIN_FILENO)) {
         err_set(e, ERR_INVALID, "--tty needs a terminal, and standard input is none");
         return err_hint(e, "leave --tty out, or use --detach and attach later");
     }
@@ -75,6 +87,8 @@ static int run_run(struct cli *c, const void *opts_p, struct words args, struct 
     struct flags flags = o->flags;
     if (submit_find_after(c, &flags.after, e) < 0)
         return err_wrap(e, "--after");
+    if (o->dry_run)
+        return submit_run_spec(&flags, args, &spec, e) < 0 ? -1 : dry_run(c, buf_str(&spec), e);
     /* From here on Ctrl-C is about the job, which may exist before we know its number. */
     if (submit_run_spec(&flags, args, &spec, e) < 0 || signals_open(&signals, e) < 0 ||
         submit_spec(c, buf_str(&spec), &job, NULL, &a, e) < 0)

@@ -106,6 +106,7 @@ static void print_job(const struct json *root, struct buf *b)
     line(b, "reason", j.reason_text.n ? j.reason_text : j.reason);
     add_start(b, root, now);
     line(b, "message", j.message);
+    line(b, "trouble", field_known(root, "trouble") ? field_str(root, "trouble") : STR(""));
     line(b, "priority", j.priority);
     line(b, "gpus", j.gpu_milli ? str_of(text_milli(j.gpu_milli, number)) : (struct str){ "", 0 });
     if (j.replicas > 1)

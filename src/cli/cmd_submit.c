@@ -20,7 +20,7 @@ struct submit_opts {
 static const struct opt opts[] = {
     OPTS_FLAGS(struct submit_opts),
     { "dry-run", OPT_FLAG, offsetof(struct submit_opts, dry_run), NULL,
-      "check it and print what would be sent", 0, 0 },
+      "check it, say when it would start, and print what would be sent", 0, 0 },
     { "follow,f", OPT_FLAG, offsetof(struct submit_opts, follow), NULL,
       "stay with the job, as run does", 0, 0 },
     OPTS_OUTPUT(struct submit_opts),
@@ -101,11 +101,12 @@ static int make_spec(const struct submit_opts *o, const struct item *i, struct b
 static int dry_run(struct cli *c, const struct submit_opts *o, const struct item *i,
                    const struct buf *spec, struct err *e)
 {
-    const char *field = NULL;
-    bool checked = false;
-    if (submit_check(c, buf_str(spec), &field, &checked, e) < 0)
-        return e->code == ERR_UNAVAILABLE ? -1 : in_file(i, field, e);
-    if (!checked)
+    struct submit_checked checked;
+    if (submit_check(c, buf_str(spec), &checked, e) < 0)
+        return e->code == ERR_UNAVAILABLE ? -1 : in_file(i, checked.field, e);
+    if (checked.told[0])
+        cli_note(c, "%s: %s", i->file, checked.told);
+    if (!checked.known)
         cli_note(c, "%s: well formed; this server cannot check it without making a job", i->file);
     enum output form = cli_output(&o->common);
     return cli_print_raw(buf_str(spec), form == OUT_JSON ? OUT_JSON : OUT_YAML, e);

@@ -7,6 +7,7 @@
 #include "cli/when.h"
 #include "sys/clock.h"
 
+#define NAME_BYTES 253
 #define PLAIN_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 static void put_text(struct json_out *w, const char *key, const char *text)
@@ -59,15 +60,41 @@ static int put_gpus(struct json_out *w, const char *text, struct err *e)
     return 0;
 }
 
+/* NAME=COUNT, or NAME for one. */
+static int put_devices(struct json_out *w, const struct opt_list *list, struct err *e)
+{
+    if (list->n == 0)
+        return 0;
+    json_begin(w, "devices", '{');
+    for (size_t i = 0; i < list->n; i++) {
+        struct str name, count;
+        uint64_t n = 1;
+        bool counted = str_cut(str_of(list->item[i]), '=', &name, &count);
+        char key[NAME_BYTES + 1] = { 0 };
+        if (name.n == 0 || name.n > NAME_BYTES ||
+            (counted && parse_u64(count, UINT16_MAX, &n, e) < 0) || n == 0) {
+            err_set(e, ERR_INVALID, "--device: '%s' is not NAME=COUNT", list->item[i]);
+            return err_hint(e, "e.g. --device nvidia.com/mig-1g.5gb=1");
+        }
+        memcpy(key, name.p, name.n);
+        json_put_u64(w, key, n);
+    }
+    json_end(w, '}');
+    return 0;
+}
+
 static int put_resources(const struct flags *f, struct json_out *w, struct err *e)
 {
-    if (!f->gpus && !f->gpu_type && !f->gpu_mem && !f->cpus && !f->mem && !f->scratch)
+    if (!f->gpus && !f->gpu_type && !f->gpu_mem && !f->cpus && !f->mem && !f->scratch &&
+        f->devices.n == 0)
         return 0;
     json_begin(w, "resources", '{');
     if (put_gpus(w, f->gpus, e) < 0)
         return -1;
     put_text(w, "gpu_type", f->gpu_type);
     put_text(w, "gpu_mem", f->gpu_mem);
+    if (put_devices(w, &f->devices, e) < 0)
+        return -1;
     put_amount(w, "cpus", f->cpus);
     put_text(w, "mem", f->mem);
     put_text(w, "scratch", f->scratch);

@@ -14,7 +14,7 @@ struct flags {
     const char *time, *tenant, *name, *image, *priority, *replicas, *workdir;
     const char *cwd; /* where we are: without a workdir it starts there when it can */
     const char *freeze, *retries, *array, *network, *profile, *begin, *reservation;
-    struct opt_list env, volumes, after;
+    struct opt_list env, volumes, after, devices;
     bool env_all, hold, tty, stdin_open;
 };
 
@@ -23,6 +23,13 @@ struct flags {
         { "gpu-type", OPT_TEXT, offsetof(type, flags.gpu_type), "MODEL", "A100, or A100|V100", 0, 0 }, \
         { "gpu-mem", OPT_TEXT, offsetof(type, flags.gpu_mem), "SIZE", "a share with this memory",      \
           0,         0 },                                                                              \
+        { "device",                                                                                    \
+          OPT_LIST,                                                                                    \
+          offsetof(type, flags.devices),                                                               \
+          "NAME=N",                                                                                    \
+          "devices, like nvidia.com/mig-1g.5gb=1",                                                     \
+          0,                                                                                           \
+          0 },                                                                                         \
         { "cpus,c", OPT_TEXT, offsetof(type, flags.cpus), "N", "CPUs of each replica", 0, 0 },         \
         { "mem,m", OPT_TEXT, offsetof(type, flags.mem), "SIZE", "memory, like 16Gi", 0, 0 },           \
         { "scratch", OPT_TEXT, offsetof(type, flags.scratch), "SIZE", "disk under /tmp", 0, 0 },       \

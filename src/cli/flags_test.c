@@ -43,6 +43,15 @@ static void gpus_are_whole_or_a_share(void)
     refused((struct flags){ .gpus = "-1" }, "--gpus");
 }
 
+static void devices_have_a_count(void)
+{
+    gives((struct flags){ .devices = { { "nvidia.com/mig-1g.5gb=2", "rdma/hca" }, 2 } },
+          "{\"resources\":{\"devices\":{\"nvidia.com/mig-1g.5gb\":2,\"rdma/hca\":1}}}");
+    refused((struct flags){ .devices = { { "a/b=0" }, 1 } }, "'a/b=0' is not NAME=COUNT");
+    refused((struct flags){ .devices = { { "a/b=" }, 1 } }, "is not NAME=COUNT");
+    refused((struct flags){ .devices = { { "=1" }, 1 } }, "is not NAME=COUNT");
+}
+
 static void a_start_may_be_later(void)
 {
     gives((struct flags){ .begin = "2026-03-01T13:30:00+01:00" },
@@ -166,6 +175,7 @@ static void a_job_is_called_after_what_it_runs(void)
 }
 
 static const struct test tests[] = {
+    { "devices have a count", devices_have_a_count },
     { "nothing said is nothing sent", nothing_said_is_nothing_sent },
     { "GPUs are whole or a share", gpus_are_whole_or_a_share },
     { "a start may be later", a_start_may_be_later },

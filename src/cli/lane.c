@@ -72,6 +72,12 @@ int lane_connect(struct lane *l, struct client *c, struct err *e)
         buf_addz(&path, "&follow=1");
     if (w->run)
         query_add(&path, "run", w->run);
+    if (w->grep)
+        query_add(&path, "grep", w->grep);
+    if (w->grep && w->ignore_case)
+        buf_addz(&path, "&ignore_case=1");
+    if (w->grep && w->context)
+        buf_printf(&path, "&context=%u", w->context);
     if (l->placed)
         buf_printf(&path, "&from=%u.%llu.%llu", l->place.run,
                    (unsigned long long)l->place.at.segment, (unsigned long long)l->place.at.byte);

@@ -28,7 +28,10 @@ struct lane_want {
     bool once;              /* what there is now; else until the job ends */
     bool records;           /* with time and stream */
     const char *tail, *run; /* as the user wrote them; NULL: all, the latest */
-    const char *program;    /* begins what is said about the log */
+    const char *grep;       /* only lines with it; NULL: all */
+    bool ignore_case;
+    uint32_t context;    /* lines around each */
+    const char *program; /* begins what is said about the log */
 };
 struct lane *lane_new(const struct lane_want *w);
 struct lane *lane_free(struct lane *l); /* NULL ok; returns NULL */

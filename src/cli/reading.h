@@ -3,7 +3,7 @@
 #define NS_CLI_READING_H
 
 #include "base/buf.h"
-#include "cli/response.h"
+#include "client/response.h"
 
 struct reading {
     struct response response;

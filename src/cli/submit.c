@@ -6,6 +6,7 @@
 #include "cli/field.h"
 #include "cli/jobs.h"
 #include "cli/merge.h"
+#include "cli/text.h"
 
 int submit_spec(struct cli *c, struct str spec, struct submitted *out, const char **out_field,
                 struct answer *answer, struct err *e)
@@ -55,14 +56,39 @@ int submit_run_spec(const struct flags *f, struct words argv, struct buf *out, s
     return buf_check(out, e);
 }
 
-int submit_check(struct cli *c, struct str spec, const char **out_field, bool *out_checked,
-                 struct err *e)
+/* "it would start now", or why not and when. */
+static const char *foreseen(struct cli *c, struct str body)
+{
+    AUTO(buf_free) struct buf b = BUF(4096);
+    struct err none;
+    AUTO(json_free_p) struct json_doc *d = json_read(body, &none);
+    const struct json *root = d ? json_root(d) : NULL;
+    char half[24], most[24];
+    if (!root || !field_known(root, "starts_now"))
+        return "";
+    if (field_bool(root, "starts_now"))
+        return "it would start now";
+    const struct json *reasons = json_find(root, "reasons"), *starts = json_find(root, "starts");
+    buf_addz(&b, "it would wait");
+    if (reasons && json_first(reasons)) {
+        buf_addz(&b, ": ");
+        text_add_clean(&b, field_str(json_first(reasons), "text"));
+    }
+    if (starts)
+        buf_printf(&b, "; it would start in about %s, in nine of ten cases within %s",
+                   text_duration(MAX(field_i64(starts, "p50_in_ms", 0), INT64_C(1000)), half),
+                   text_duration(MAX(field_i64(starts, "p90_in_ms", 0), INT64_C(1000)), most));
+    return arena_strndup(&c->arena, b.p, b.n);
+}
+
+int submit_check(struct cli *c, struct str spec, struct submit_checked *out, struct err *e)
 {
     AUTO(answer_free) struct answer a = { 0 };
     struct call call = { .method = "POST", .path = "/v1/jobs/check", .body = spec };
     int rc = cli_call(c, &call, &a, e);
-    *out_field = arena_printf(&c->arena, "%s", a.field);
-    *out_checked = rc == 0;
+    *out = (struct submit_checked){ .field = arena_printf(&c->arena, "%s", a.field),
+                                    .told = rc == 0 ? foreseen(c, buf_str(&a.body)) : "",
+                                    .known = rc == 0 };
     if (rc < 0 && e->code == ERR_NOT_FOUND) /* a server without this call */
         return 0;
     return rc < 0 ? -1 : 0;

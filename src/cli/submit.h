@@ -17,9 +17,14 @@ int submit_spec(struct cli *c, struct str spec, struct submitted *out, const cha
 int submit_run_spec(const struct flags *f, struct words argv, struct buf *out, struct err *e)
     MUST_USE;
 
-/* Asks the server to check it without making a job.  false in *out_checked: it cannot. */
-int submit_check(struct cli *c, struct str spec, const char **out_field, bool *out_checked,
-                 struct err *e) MUST_USE;
+/* Asks the server to check it without making a job.  Texts live in the cli's arena. */
+struct submit_checked {
+    const char *field; /* that it refused, or "" */
+    const char *told;  /* when it would start, in a sentence; "": the server does not say */
+    bool known;        /* false: a server that cannot check */
+};
+int submit_check(struct cli *c, struct str spec, struct submit_checked *out, struct err *e)
+    MUST_USE;
 
 /* Jobs to start after, as people name them: lists are split (17,any:18), elements of arrays (17_3)
  * are looked up, 17_* is 17.  Texts live in the cli's arena. */
