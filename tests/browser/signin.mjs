@@ -2,29 +2,15 @@
  *
  *   node signin.mjs '{"url": …, "chromium": …, "profile": …, "setup_code": …, "notice": …, "title": …}'
  *
- * Prints TAP.  Whatever our pages write to the console as an error fails the step that it came in: broken scripts,
- * and what the content security policy refuses.
+ * Prints TAP (steps.mjs).
  */
 import assert from 'node:assert/strict';
 
-import { chromium } from 'playwright-core';
+import { open, run } from './steps.mjs';
 
 const given = JSON.parse(process.argv[2]);
-const flags = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
-  '--disable-component-update', '--disable-sync'];
-const context = await chromium.launchPersistentContext(given.profile, { executablePath: given.chromium, args: flags });
-const page = context.pages()[0] ?? await context.newPage();
-const wrong = [];
-let expected = []; // statuses that the pages may be refused with: the browser writes those to the console too
-
-context.setDefaultTimeout(10000);
-await context.route((url) => url.hostname !== '127.0.0.1', (route) => route.abort());
-page.on('pageerror', (e) => wrong.push(`a script failed: ${e.message}`));
-page.on('console', (said) => {
-  const refused = /^Failed to load resource: the server responded with a status of (\d+)/.exec(said.text());
-  if (said.type() !== 'error' || !said.location().url.startsWith(given.url)) return;
-  if (!refused || !expected.includes(Number(refused[1]))) wrong.push(`${said.text()} (${said.location().url})`);
-});
+const browser = await open(given);
+const { context, page } = browser;
 
 async function ask(method, path, body, token) {
   const headers = { ...(body && { 'Content-Type': 'application/json' }), ...(token && { Authorization: `Bearer ${token}` }) };
@@ -108,19 +94,6 @@ const steps = [
   }],
 ];
 
-let good = true;
-console.log(`1..${steps.length}`);
-for (const [i, [sentence, statuses, run]] of steps.entries()) {
-  expected = statuses;
-  let why = good ? '' : 'the step before failed';
-  try {
-    if (good) await run();
-    assert.deepEqual(wrong, []);
-  } catch (e) {
-    why = `${e.message}\nat ${page.url()}: ${await page.locator('body').innerText().catch(() => '')}`;
-  }
-  good = !why;
-  console.log(`${good ? 'ok' : 'not ok'} ${i + 1} - ${sentence}${why.replace(/^|\n/g, '\n#   ').repeat(good ? 0 : 1)}`);
-}
+const good = await run(browser, steps);
 await context.close();
 process.exit(good ? 0 : 1);
