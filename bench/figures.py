@@ -89,6 +89,14 @@ CHANGES = (
 )
 CHANGE_SEEDS = (1, 2, 3)
 
+# S4, with 10,000 nodes and 100,000 waiting jobs.  The goal is in milliseconds, on a quiet machine; make bench shows it.
+# The gate is in yardsticks (src/simulate/scale.h): the same binary takes 24 ms here and 200 ms on two cores that others
+# compute on as well, and 0.5 to 0.9 yardsticks there.  Each gate has a margin of at least two over the worst that was
+# seen on a loaded machine, so that what it finds is our own doing.
+SCALE_GOALS = {"full_pass_ms": 100, "incremental_submit_ms": 1, "incremental_end_ms": 1}
+SCALE_GATES = {"full_pass_ms": 2, "incremental_submit_ms": 0.006, "incremental_end_ms": 0.02}
+BYTES_PER_JOB_MAX = 1024
+
 SCALES = ((1000, 10000), (2000, 20000), (5000, 50000), (10000, 100000), (20000, 200000), (50000, 500000))
 
 
