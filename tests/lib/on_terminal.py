@@ -4,7 +4,7 @@
 usage: on_terminal.py SCRIPT -- COMMAND...
 
 SCRIPT is a list of steps, one a line:
-  see TEXT      wait until TEXT has been shown since the last step (ten seconds at most)
+  see TEXT      wait until TEXT has been shown since the last step (two minutes at most)
   type TEXT     press keys; \\r, \\x03 and the like as in Python
   signal NAME   send it to the program (TERM, HUP, …)
   resize R C    the window changes
@@ -24,7 +24,7 @@ import sys
 import termios
 import time
 
-LIMIT_S = 10
+LIMIT_S = 120
 
 
 class Terminal:
@@ -41,11 +41,16 @@ class Terminal:
             for fd in range(3):
                 os.dup2(self.slave, fd)
             os.closerange(3, 64)
+            for deaf in (signal.SIGINT, signal.SIGQUIT):  # ignored where a shell started us in the background
+                signal.signal(deaf, signal.SIG_DFL)
             os.execvp(argv[0], argv)
 
     def pump(self, wait):
-        if select.select([self.master], [], [], wait)[0]:
-            self.shown += self.decode(os.read(self.master, 65536))
+        """Takes what is shown within the time; False when nothing was."""
+        if not select.select([self.master], [], [], wait)[0]:
+            return False
+        self.shown += self.decode(os.read(self.master, 65536))
+        return True
 
     def until(self, what, done):
         end = time.monotonic() + LIMIT_S
@@ -82,6 +87,8 @@ class Terminal:
             self.until(word, lambda: self.is_raw() == (word == "raw"))
         elif word == "exit":
             self.until("the end", self.ended)
+            while self.pump(0):  # what it wrote last may still be on its way to us
+                pass
             if self.status != int(rest):
                 raise SystemExit(f"exit status {self.status}, not {rest}\nshown: {self.shown!r}")
         else:
