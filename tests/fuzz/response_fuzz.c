@@ -1,6 +1,6 @@
 /* Whole or byte by byte: the same answer, the same body; what is handed out lies in what came in. */
 #include "base/buf.h"
-#include "cli/response.h"
+#include "client/response.h"
 
 #define STEPS_MAX 1000000
 

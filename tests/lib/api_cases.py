@@ -107,6 +107,8 @@ FIELDS = {
                 [{"from": "/a", "to": "b"}], [{"from": "/a", "colour": 1}], [{"from": "/a", "ro": "yes"}], ["/a"] * 65),
     "resources.gpus": (*NUMBER, 17, 1.5), "resources.gpu_share": (*NUMBER, 0, 1, 0.0001),
     "resources.gpu_mem": SIZE, "resources.mem": SIZE, "resources.scratch": SIZE, "resources.gpu_type": text(1024),
+    "resources.devices": (5, "a/b", [], True, {"": 1}, {"a b": 1}, {"/a": 1}, {"a\0b": 1}, {"a": 0}, {"a": -1}, {"a": 1.5},
+                          {"a": "1"}, {"a": 65536}, {"a": None}, {"x" * 254: 1}, {f"a{i}": 1 for i in range(9)}),
     "resources.cpus": (*NUMBER, 0, 0.0001, 4097, "0", "1.0001", "1 ", "m"),
     "replicas": (*NUMBER, 0, 1.5, 4097),
     "placement.scope": WORD, "placement.layout": WORD, "placement.linked": FLAG,
@@ -260,7 +262,7 @@ def _(c, h):
 # ---- parameters ----
 
 KEY = "0123456789abcdef"  # of a stream
-NEEDED = {"key": KEY, "n": "1"}  # values of parameters that a call cannot do without
+NEEDED = {"key": KEY, "n": "1", "grep": "x"}  # values of parameters that a call cannot do without
 
 
 def needed(operation):

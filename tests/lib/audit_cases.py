@@ -109,7 +109,7 @@ def drain(c, verb="drain", reason=None):
 
 
 def over_tcp(c, token, method, path, body=None):
-    conn = http.client.HTTPConnection("127.0.0.1", c.port(), timeout=20)
+    conn = http.client.HTTPConnection("127.0.0.1", c.port(), timeout=cl.PATIENCE_S)
     conn.request(method, path, json.dumps(body or {}),
                  {"Authorization": f"Bearer {token}", "Content-Type": "application/json"})
     answer = conn.getresponse()
@@ -213,7 +213,7 @@ def _(c):
     number = c.submit(["sleep", "600"], uid=ANA, resources=SMALL)
     c.wait_state(number, "running")
     wait_for("its process", lambda: c.job_pids(number))
-    conn = cl.UnixConnection(f"{c.run}/api.sock", 20)
+    conn = cl.UnixConnection(f"{c.run}/api.sock", cl.PATIENCE_S)
     conn.request("GET", f"/v1/jobs/{number}/stream?key={KEY}")
     down = conn.getresponse()
     c.ask("POST", f"/v1/jobs/{number}/stream/{KEY}?n=1", exec_frame(["true"]), kind="application/octet-stream")
@@ -344,7 +344,7 @@ def _(c):
     same(c.ask("GET", f"/v1/audit/verify?head={first['hash']}")["fault"], "noted")  # it is kept no longer
     heads = log.count(" audit.head ")
     turn(16)  # the next day its head is told again
-    wait_for("the head of the next day", lambda: c.log_tail(200).count(" audit.head ") > heads, 30)
+    wait_for("the head of the next day", lambda: c.log_tail(200).count(" audit.head ") > heads)
     rows, _, head = from_file(c)
     changed_file(c, ("DELETE FROM audit WHERE number <= 4",),
                  ("UPDATE meta SET value = ? WHERE key = 'audit_cut'", f"4 {rows[1]['hash']}"))
@@ -355,8 +355,9 @@ def _(c):
 def _(c):
     begin(c)
     last, rows = bytes(32), []
+    first_ms = int(time.time() * 1000) - 86400_000  # not so old that it is let go
     for number in range(1, 60_001):
-        row = {"number": number, "t_ms": 1_700_000_000_000 + number, **dict.fromkeys(TEXTS, "x")}
+        row = {"number": number, "t_ms": first_ms + number, **dict.fromkeys(TEXTS, "x")}
         last = chained(last, row)
         rows.append((number, row["t_ms"], *("x" for _ in TEXTS), last))
     c.kill_daemon()

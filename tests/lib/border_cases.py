@@ -39,7 +39,7 @@ class World:
         spec = c.ask("GET", "/v1/openapi.json")
         self.schemas = spec["components"]["schemas"]
         self.calls = [(method.upper(), path, op) for path, ops in spec["paths"].items() for method, op in ops.items()]
-        self.often = self.calls + [one for one in self.calls if one[1].startswith("/v1/jobs")] * 2
+        self.often = self.calls + [one for one in self.calls if one[1].startswith(("/v1/jobs", "/v1/logs"))] * 2
         self.machine = c.ask("GET", "/v1/nodes")["nodes"][0]["name"]
         self.theirs()
         self.ours()
@@ -119,7 +119,7 @@ class World:
         if endless or self.conn is None:
             if self.conn:
                 self.conn.close()
-            self.conn = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+            self.conn = http.client.HTTPConnection("127.0.0.1", self.port, timeout=cl.PATIENCE_S)
         began = time.monotonic()
         try:
             self.conn.request(method, path, body, headers)
@@ -183,6 +183,8 @@ def text_for(w, name, schema, field="tenant"):
     r = w.random
     if name == "id" or name in ("array", "before"):
         return str(r.choice([*w.our_jobs, *w.their_jobs, *w.their_jobs, r.randrange(1, 300)])) if r.random() < 0.9 else r.choice(ODD)
+    if name == "grep":  # what their output has in it: a line that comes back has all of it
+        return r.choice([SECRET[:6], SECRET[2:], "z", r.choice(ODD)])
     if name == "key":
         return r.choice(["0123456789abcdef", "f" * 32, r.choice(ODD)])
     if schema.get("enum") and r.random() < 0.8:

@@ -3,16 +3,16 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import cluster as cl  # noqa: E402
 import npm  # noqa: E402
+import quiet_net  # noqa: E402
 from cases import Skip  # noqa: E402
 from doorway import NOTICE, TITLE, Doorway  # noqa: E402
 
-PATIENCE_S = 100  # of all steps; each has its own
+PATIENCE_S = 500  # of all steps; each has its own
 
 
 def chromium():
@@ -31,8 +31,12 @@ def run(c, packages, program):
     given = {"url": f"http://127.0.0.1:{c.http}", "chromium": program, "profile": f"{c.folder}/profile", "setup_code": code,
              "notice": NOTICE, "title": TITLE}
     os.makedirs(given["profile"])
-    done = subprocess.run(["node", "signin.mjs", json.dumps(given)], cwd=packages, timeout=PATIENCE_S, check=False)
-    return done.returncode
+    node = quiet_net.popen(["node", "signin.mjs", json.dumps(given)], [c.http, c.provider.port], c.folder,
+                           cwd=packages)
+    try:
+        return node.wait(timeout=PATIENCE_S)
+    finally:
+        node.kill()
 
 
 def main():

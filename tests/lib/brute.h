@@ -106,6 +106,12 @@ static inline uint32_t brute_fits(const struct kind *k, const struct room *m,
         n = MIN(n, m->mem_mib / q->mem_mib);
     if (q->gpus || q->gpu_milli || q->gpu_mem_mib)
         n = MIN(n, brute_gpu_fits(k, m, q));
+    for (uint32_t i = 0; i < DEVICES_EACH && q->device[i]; i++) {
+        uint32_t free = 0;
+        for (uint32_t j = 0; j < DEVICES_EACH; j++)
+            free += k->device[j] == q->device[i] ? m->device[j] : 0;
+        n = MIN(n, free / q->device_n[i]);
+    }
     return n;
 }
 

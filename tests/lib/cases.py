@@ -7,6 +7,8 @@
 
   sys.exit(case.each())         a cluster for each, which is there but not started
   sys.exit(case.together())     one for all, which runs
+  sys.exit(case.on(make, why))  one of another kind for all: make() is entered and left; why() says
+                                why it cannot be had
 
 An argument on the command line chooses the sentences that have it in them.
 """
@@ -62,6 +64,20 @@ class Cases:
                 c.close()
         return main(run_all)
 
+    def on(self, make, why_not):
+        """Something else than a cluster for all, which is entered and left."""
+        def run_all(tap):
+            try:
+                with make() as c:
+                    for sentence, fn, _ in self._wanted():
+                        tap.run(sentence, c, fn, c)
+            except Exception:
+                tap.fail("what the cases are tried on comes and goes")
+        if os.environ.get("NIGHTSHIFT_STRICT") and why_not():
+            print(f"1..1\nnot ok 1 - nothing is skipped here: {why_not()}")
+            return 1
+        return main(run_all, why_not)
+
     def _wanted(self):
         part = sys.argv[1] if len(sys.argv) > 1 else ""
         return [one for one in self.list if part in one[0]]
@@ -82,12 +98,12 @@ class Tap:
             return False
         return True
 
-    def fail(self, sentence, c):
+    def fail(self, sentence, c=None):
         """With what was raised and what the daemon said."""
         self.good = False
         self._say("not ok", sentence)
         print("\n".join("#   " + line for line in traceback.format_exc().splitlines()[-12:]))
-        if os.path.exists(c.log_path):
+        if c and os.path.exists(c.log_path):
             print("\n".join("#   | " + line for line in c.log_tail(8).splitlines()), flush=True)
 
     def _say(self, how, what):
@@ -95,12 +111,15 @@ class Tap:
         print(f"{how} {self.number} - {what}", flush=True)
 
 
-def main(run_all):
-    why = cl.why_not()
+def main(run_all, why_not=cl.why_not):
+    why = why_not()
     if why:
         print(f"1..0 # SKIP {why}")
         return 0
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    # A shell starts what runs in the background deaf to these, and so would be all that is started here.
+    for deaf in (signal.SIGINT, signal.SIGQUIT):
+        signal.signal(deaf, signal.SIG_DFL)
     tap = Tap()
     run_all(tap)
     print(f"1..{tap.number}")

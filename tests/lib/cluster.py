@@ -15,9 +15,11 @@ import subprocess
 import tempfile
 import time
 
+import claims
+
 BUILD = os.environ["NIGHTSHIFT_BUILD"]
 LIBEXEC = os.environ.get("NIGHTSHIFT_LIBEXEC", BUILD)
-PATIENCE_S = 60
+PATIENCE_S = 120  # a bound for what is broken, not for what is slow
 JOB_UID = 700000000  # root has no account that jobs may use, so it gets the first of ours
 IDLE_NETWORKS = 32  # about as many as ran at once
 ENDED = ("succeeded", "failed", "cancelled")
@@ -65,12 +67,39 @@ def why_not():
 
 # ---- the machine, as /proc tells it ----
 
-def proc_file(pid, name):
+def read_file(path):
+    """Empty when it is not there, or goes while it is read."""
     try:
-        with open(f"/proc/{pid}/{name}", "rb") as f:
+        with open(path, "rb") as f:
             return f.read()
     except OSError:
         return b""
+
+
+def proc_file(pid, name):
+    return read_file(f"/proc/{pid}/{name}")
+
+
+def folder_names(path):
+    """None are in one that has just gone."""
+    try:
+        return os.listdir(path)
+    except OSError:
+        return []
+
+
+def inode(path):
+    """None when it has just gone."""
+    try:
+        return os.stat(path).st_ino
+    except OSError:
+        return None
+
+
+def kill(pid):
+    """It may have ended by itself just now."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
 
 
 def process_birth(pid):
@@ -136,7 +165,7 @@ class UnixConnection(http.client.HTTPConnection):
 class Cluster:
     def __init__(self, options=(), state_bytes=0, listen="none", size=("--simulate-gpus", "4", "--cpus", "64"),
                  weak=None, name="test"):
-        """Names and addresses come from our pid, and from ours when there is one more: none meet.
+        """Names come from our pid and from ours when there is one more, addresses are claimed: none meet.
 
         weak: the test programs instead of the product's, with these protections taken away."""
         kind = "" if weak is None else "-weak"
@@ -147,10 +176,11 @@ class Cluster:
         self.libexec, self.work = f"{self.folder}/x", f"{self.folder}/w"
         self.log_path = f"{self.folder}/log"
         self.cgroup = f"ns-{name}-{os.getpid()}"
-        self.bridge = f"nt{os.getpid() % 100000}{name[0]}"
+        self.range = claims.second_octet()
+        self.bridge = f"nt{self.range}{name[0]}"  # three digits: none begins with another
         self.options = [*size, "--listen", listen, "--cgroup", self.cgroup,
                         "--net-prefix", self.bridge, "--net-table", self.bridge,
-                        "--net-range", f"10.{150 + os.getpid() % 100}.0.0/16", *options]
+                        "--net-range", f"10.{self.range}.0.0/16", *options]
         self.env = {}  # of the daemon and the keeper, besides ours
         if weak is not None:
             self.env["NIGHTSHIFT_WEAK"] = f"{self.folder}/weak"
@@ -208,7 +238,7 @@ class Cluster:
 
     def kill_keeper(self):
         pid = wait_for("a keeper to kill", self.keeper_pid)
-        os.kill(pid, signal.SIGKILL)
+        kill(pid)
         wait_for("the keeper's death", lambda: process_birth(pid) is None)
 
     def end_keeper(self):
@@ -217,7 +247,7 @@ class Cluster:
         def none_is_left():
             pid = self.keeper_pid()
             if pid:
-                os.kill(pid, signal.SIGKILL)
+                kill(pid)
             return not any(process_birth(p) for name in ("keeper", "nightshift-keeper")
                            for p in pids_naming(f"{self.libexec}/{name}"))
         wait_for("the keeper's end", none_is_left)
@@ -240,7 +270,7 @@ class Cluster:
 
     def is_ready(self):
         try:
-            return self.call("GET", "/readyz", timeout=5)[0] == 200
+            return self.call("GET", "/readyz", timeout=PATIENCE_S)[0] == 200
         except Away:
             return False
 
@@ -325,7 +355,7 @@ class Cluster:
         """Those below our folder, but for the state's own, and networks and scratches that wait for the next job."""
         with open("/proc/self/mounts", encoding="utf-8") as f:
             places = [line.split()[1] for line in f]
-        idle = [p for p in places if p.startswith(f"{self.state}/scratch/") and not os.listdir(p)]
+        idle = [p for p in places if p.startswith(f"{self.state}/scratch/") and not folder_names(p)]
         return [p for p in places if p.startswith(f"{self.folder}/") and p != self.state and p not in idle and
                 not p.startswith(f"{self.run}/netns/")]
 
@@ -352,15 +382,8 @@ class Cluster:
 
     def network_users(self):
         """Processes in one of our network namespaces."""
-        ours = {os.stat(path).st_ino for path in self.networks()}
-        found = []
-        for pid in all_pids():
-            try:
-                if os.stat(f"/proc/{pid}/ns/net").st_ino in ours:
-                    found.append(pid)
-            except OSError:
-                pass
-        return found
+        ours = {inode(path) for path in self.networks()} - {None}
+        return [pid for pid in all_pids() if inode(f"/proc/{pid}/ns/net") in ours]
 
     def close(self, keep=False):
         """Ends everything that is ours, by pid, and removes what it made."""
@@ -386,24 +409,21 @@ class Cluster:
                 pass
         if not keep:
             shutil.rmtree(self.folder, ignore_errors=True)
+        claims.release(f"net-{self.range}")
 
     def _end_tasks(self):
         def living():
             found = set(pids_naming(f"{self.folder}/"))
             for path in glob.glob(f"/sys/fs/cgroup/*/{self.cgroup}/**/cgroup.procs", recursive=True):
-                with open(path, encoding="utf-8") as f:
-                    found |= {int(pid) for pid in f.read().split()}
+                found |= {int(pid) for pid in read_file(path).split()}
             return [pid for pid in found if process_birth(pid)]
 
         def none_lives():
             for path in glob.glob(f"/sys/fs/cgroup/freezer/{self.cgroup}/*/freezer.state"):
-                with open(path, "w", encoding="utf-8") as f:
+                with contextlib.suppress(OSError), open(path, "w", encoding="utf-8") as f:  # it may be gone by now
                     f.write("THAWED")
             for pid in living():
-                try:
-                    os.kill(pid, signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
+                kill(pid)
             return not living()
         wait_for("the end of all tasks", none_lives)
 

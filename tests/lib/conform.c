@@ -71,6 +71,11 @@ static struct conform_event await(struct conform *c, enum engine_event_kind kind
               task_format(t, text));
 }
 
+static int stop_signal(const struct conform *c)
+{
+    return c->stop_signal ? c->stop_signal : SIGTERM;
+}
+
 static void be_quiet(struct conform *c)
 {
     for (int64_t waited = 0; waited < c->quiet_ms; waited += 10)
@@ -103,7 +108,8 @@ static void start_limited(struct conform *c, uint64_t job, struct conform_progra
     struct engine_start start = { .task = task(job),
                                   .spec = &s,
                                   .user = c->user,
-                                  .tenant = STR("vision"),
+                                  .tenant = c->tenant.n ? c->tenant : STR("vision"),
+                                  .node = c->node,
                                   .slots = &slot,
                                   .n_slots = 1,
                                   .env = none,
@@ -235,7 +241,7 @@ void conform_stop(struct conform *c)
     started(c, 1, (struct conform_program){ .run_ms = LONG_MS });
     stop(c, 1, 20000);
     struct conform_event ev = await(c, ENGINE_ENDED, task(1));
-    CHECK_INT(ev.signal, SIGTERM);
+    CHECK_INT(ev.signal, stop_signal(c));
     CHECK_STR(task_end_name(ev.why), "stopped");
 }
 
@@ -252,7 +258,8 @@ void conform_stop_at_once(struct conform *c)
 {
     started(c, 1, (struct conform_program){ .run_ms = LONG_MS });
     stop(c, 1, 0);
-    CHECK_INT(await(c, ENGINE_ENDED, task(1)).signal, SIGKILL);
+    struct conform_event ev = await(c, ENGINE_ENDED, task(1));
+    CHECK(ev.signal == SIGKILL || (c->asks_first && ev.signal == stop_signal(c)));
 }
 
 void conform_hurry(struct conform *c)
@@ -298,7 +305,7 @@ void conform_stop_paused(struct conform *c)
     await(c, ENGINE_PAUSED, task(1));
     stop(c, 1, 20000);
     struct conform_event ev = await(c, ENGINE_ENDED, task(1));
-    CHECK_INT(ev.signal, SIGTERM);
+    CHECK_INT(ev.signal, stop_signal(c));
     CHECK_STR(task_end_name(ev.why), "stopped");
 }
 

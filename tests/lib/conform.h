@@ -28,6 +28,9 @@ struct conform_event {
 struct conform {
     struct engine engine;
     struct engine_user user;
+    struct str tenant, node; /* empty: vision, and wherever the engine is */
+    int stop_signal;         /* what a stop ends it by; 0: TERM */
+    bool asks_first;         /* a stop without grace asks it to end too, and kills a moment later */
     /* Lets at most so much time pass; in real time it may come back as soon as something was told. */
     void (*advance)(void *ctx, int64_t ms);
     void (*program)(void *ctx, const struct conform_program *p, struct arena *a, struct spec *out);

@@ -104,17 +104,20 @@ def _(c):
 
 @case("a wrong password and a name that nobody has are the same words, after the same time")
 def _(c):
-    def fastest(user):
-        best = 99
-        for _ in range(2):
-            began = time.monotonic()
-            answer = c.browser("127.0.0.11").password(user, "not-it")
-            best = min(best, time.monotonic() - began)
-            refused(answer, 403, WORDS)
-        return best
     make_admin(c)
-    took = {user: fastest(user) for user in ("ana", "pia", "adm", "nobody-here", "*)(uid=*", "root", "eva")}
-    assert max(took.values()) < 3 * min(took.values()), took  # unlevelled it is more than five times
+    users = ("ana", "pia", "adm", "nobody-here", "*)(uid=*", "root", "eva")
+    took = dict.fromkeys(users, 99.0)
+    # The fastest of all tries is what it takes when nobody else has the machine; a busy one needs more of them.
+    # Unlevelled it is more than five times, however often it is tried.
+    for n in range(2, 22):
+        for user in users:
+            began = time.monotonic()
+            answer = c.browser(f"127.0.1.{n // 2}").password(user, "not-it")  # another place before it has to wait
+            took[user] = min(took[user], time.monotonic() - began)
+            refused(answer, 403, WORDS)
+        if n >= 3 and max(took.values()) < 3 * min(took.values()):
+            break
+    assert max(took.values()) < 3 * min(took.values()), took
     same(c.audit("signin.failed", subject="nobody-here"), [])  # it may be a password in the wrong field
 
 
@@ -202,7 +205,7 @@ def _(c):
 
 def follow(b):
     """The answer of a request that goes on; reading it ends when it does."""
-    conn = http.client.HTTPConnection("127.0.0.1", b.port, timeout=30)
+    conn = http.client.HTTPConnection("127.0.0.1", b.port, timeout=cl.PATIENCE_S)
     conn.request("GET", "/v1/events", headers={"Cookie": f"nightshift={b.cookies['nightshift']}"})
     answer = conn.getresponse()
     same(answer.status, 200)

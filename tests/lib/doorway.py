@@ -6,12 +6,13 @@ import signal
 import subprocess
 import urllib.parse
 
+import claims
 import cluster as cl
 import oidc
 from cases import Skip
 from oauth_client import Answer
 from signin_cases import Accounts
-from slapd import READER, READER_PASSWORD, Slapd, free_port, missing
+from slapd import READER, READER_PASSWORD, Slapd, missing
 
 NOTICE, TITLE = "alpha: keep your own backup", "Lab ID"
 RIGHT_AWAY_S = 1  # signin.recheck
@@ -40,7 +41,7 @@ class Browser:
         self.port, self.source, self.cookies = port, source, {}
 
     def ask(self, method, path, body=None, **headers):
-        conn = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60, source_address=(self.source, 0))
+        conn = http.client.HTTPConnection("127.0.0.1", self.port, timeout=cl.PATIENCE_S, source_address=(self.source, 0))
         sent = {key.replace("_", "-"): value for key, value in headers.items()}
         if body is not None:
             body, sent["Content-Type"] = json.dumps(body), "application/json"
@@ -93,7 +94,7 @@ class Doorway(cl.Cluster):
     """The daemon; .ldap, .accounts and .provider are what it asks."""
 
     def __init__(self, recheck_s=RIGHT_AWAY_S):
-        port = free_port()
+        port = claims.port()
         super().__init__(["--rate", "100000", "--rate-burst", "100000"], listen=f"127.0.0.1:{port}")
         self.http, self.servers = port, []
         self.back = f"http://127.0.0.1:{port}/v1/signin/sso/back"
@@ -141,7 +142,7 @@ class Doorway(cl.Cluster):
 
     def restart(self):
         self.daemon.send_signal(signal.SIGTERM)
-        ended = self.daemon.wait(timeout=60)
+        ended = self.daemon.wait(timeout=cl.PATIENCE_S)
         assert ended == 0, f"nightshiftd ended with {ended}"
         self.start()
         self.wait_ready()

@@ -83,7 +83,7 @@ class Process:
     def reap(self):
         code = self.child.wait()
         for t in self.pumps:
-            t.join(2)
+            t.join(20)  # what it left in the background may hold them for ever
         with self.lock:
             self.ended = code
             self.emit(frame(EXIT, bytes([1, -code] if code < 0 else [0, code])))
@@ -564,8 +564,17 @@ class UnixServer(Server):
     address_family = socket.AF_UNIX
 
 
+def end_jobs(*_):
+    for processes in list(Handler.cluster.processes.values()):
+        for process in processes:
+            process.kill(signal.SIGKILL)
+    os._exit(0)
+
+
 def main():
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # shells start background programs deaf to it, jobs would be, too
+    signal.signal(signal.SIGTERM, end_jobs)
+    for deaf in (signal.SIGINT, signal.SIGQUIT):  # shells start background programs so, and jobs would be, too
+        signal.signal(deaf, signal.SIG_DFL)
     Handler.cluster = Cluster(sys.argv[2])
     server = UnixServer(sys.argv[1], Handler)
     ports = [0, 0]

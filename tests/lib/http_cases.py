@@ -18,7 +18,7 @@ from cluster import wait_for  # noqa: E402
 BODY_MAX = 64 << 10
 TIMEOUT_S = 4
 CONNECTIONS = 40  # one peer may have half of them
-RATE, BURST = 1000, 300
+RATE, BURST = 50, 300  # so few that the slowest machine asks more often
 OPTIONS = ("--body-limit", "64Ki", "--timeout", f"{TIMEOUT_S}s", "--connections", str(CONNECTIONS), "--rate", str(RATE),
            "--rate-burst", str(BURST))
 GROWTH_MAX_KIB = 8 << 10
@@ -27,8 +27,8 @@ case = Cases()
 
 # ---- raw clients ----
 
-def connect(c):
-    sock = socket.create_connection(("127.0.0.1", c.tcp_port), 20)
+def connect(c, source="127.0.0.1"):
+    sock = socket.create_connection(("127.0.0.1", c.tcp_port), cl.PATIENCE_S, (source, 0))
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return sock
 
@@ -44,9 +44,9 @@ def hear(sock):
     return data
 
 
-def send(c, data):
+def send(c, data, source="127.0.0.1"):
     """What the daemon says to these bytes, until it closes."""
-    with connect(c) as sock:
+    with connect(c, source) as sock:
         try:
             sock.sendall(data)
             sock.shutdown(socket.SHUT_WR)
@@ -80,7 +80,7 @@ def is_problem(data, status, words):
 def answers_others(c):
     """Others are on the socket: they share nothing with a caller over TCP but the loop."""
     began = time.monotonic()
-    same(c.call("GET", "/v1/whoami", timeout=5)[0], 200)
+    same(c.call("GET", "/v1/whoami")[0], 200)
     return time.monotonic() - began
 
 
@@ -105,7 +105,7 @@ def jobs(c):
 
 def quiet_again(c, before):
     """Its descriptors are those of before."""
-    wait_for("connections to be closed", lambda: descriptors(c) <= before, 20)
+    wait_for("connections to be closed", lambda: descriptors(c) <= before)
 
 
 # ---- sizes ----
@@ -139,7 +139,7 @@ def drip(c, begin, piece, found):
     with connect(c) as sock:
         sock.sendall(begin)
         sock.settimeout(0.05)
-        until = time.monotonic() + 5 * TIMEOUT_S
+        until = time.monotonic() + cl.PATIENCE_S
         data = b""
         while time.monotonic() < until:
             try:
@@ -165,15 +165,16 @@ def _(c):
     threads = [threading.Thread(target=drip, args=(c, *kinds[i % 2], found)) for i in range(16)]
     for thread in threads:
         thread.start()
-    worst = 0.0
+    took = []
     while any(thread.is_alive() for thread in threads):
-        worst = max(worst, answers_others(c))
+        took.append(answers_others(c))
     for thread in threads:
         thread.join()
     same([statuses(data) for data, cut in found if cut], [[408]] * 16)
     for data, _ in found:
         is_problem(data, 408, (f"within {TIMEOUT_S} seconds",))
-    assert worst < 1, worst
+    # Who had to wait for one of them would wait for all of its time, and few would be answered in it.
+    assert max(took) < TIMEOUT_S and sorted(took)[len(took) // 2] < 1 and len(took) > 5, (max(took), len(took))
     quiet_again(c, fds)
 
 
@@ -181,17 +182,15 @@ def _(c):
 def _(c):
     with connect(c) as fresh, connect(c) as used:
         used.sendall(head(c, "GET /healthz HTTP/1.1", close=False))
-        wait_for("an answer", lambda: used.recv(65536), 5)
-        began = time.monotonic()
-        same((hear(fresh), hear(used)), (b"", b""))
-        assert time.monotonic() - began < 4 * TIMEOUT_S
+        wait_for("an answer", lambda: used.recv(65536))
+        same((hear(fresh), hear(used)), (b"", b""))  # their own patience is a bound
 
 
 # ---- many ----
 
 @case("who asks too often gets 429 and when to come back; others do not notice; then it is answered again")
 def _(c):
-    with connect(c) as sock:
+    with connect(c, "127.0.0.2") as sock:  # the other cases have an allowance of their own
         sock.sendall(head(c, "GET /healthz HTTP/1.1", close=False) * (5 * BURST) + head(c, "GET /healthz HTTP/1.1"))
         data = hear(sock)
     found = statuses(data)
@@ -200,7 +199,7 @@ def _(c):
     wait_s = int(re.search(rb"Retry-After: (\d+)\r\n", data)[1])
     assert b"too many requests" in data and 1 <= wait_s <= 10, wait_s
     answers_others(c)
-    wait_for("to be answered again", lambda: statuses(send(c, head(c, "GET /healthz HTTP/1.1"))) == [200], 10 * wait_s)
+    wait_for("to be answered again", lambda: statuses(send(c, head(c, "GET /healthz HTTP/1.1"), "127.0.0.2")) == [200])
 
 
 @case("who has too many connections is told so, the log says it once, and others are let in")
@@ -209,7 +208,7 @@ def _(c):
     fds, lines = descriptors(c), len(log_lines(c))
     held = [connect(c) for _ in range(CONNECTIONS // 2)]
     # A file of the daemon's own may have been open when they were counted; those that come later are behind in line.
-    wait_for("them to be accepted", lambda: descriptors(c) >= fds + len(held) - 4, 20)
+    wait_for("them to be accepted", lambda: descriptors(c) >= fds + len(held) - 4)
     for _ in range(20):
         with connect(c) as sock:
             is_problem(hear(sock), 503, ("connections open", "limit"))

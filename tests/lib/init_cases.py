@@ -72,14 +72,14 @@ def _(wrap):
 @case("a watcher of a program that cannot be run is told why, and the code")
 def _(wrap):
     # The connection is made before the supervisor is: it must be let in before it ends.
-    task = Task(["sh", "-c", "exec sleep 0.2; exit 9"], (), ["sh", "-c", 'sleep 0.2; exec "$@"', "-", *wrap])
-    watcher = task.connect(frame(WATCH)).read_all()
-    same(watcher.exit, (0, 0))
-    task = Task(["/no/such/program"], (), ["sh", "-c", 'sleep 0.2; exec "$@"', "-", *wrap])
-    watcher = task.connect(frame(WATCH)).read_all()
-    assert "cannot run" in watcher.error
-    same(watcher.exit, (127, 0))
-    task.wait()
+    for n, (argv, exit_) in enumerate(((["true"], (0, 0)), (["/no/such/program"], (127, 0)))):
+        task = Task(argv, (), ["sh", "-c", f'until [ -e connected-{n} ]; do sleep 0.01; done; exec "$@"', "-", *wrap])
+        watcher = task.connect(frame(WATCH))
+        with open(f"connected-{n}", "w", encoding="ascii"):
+            watcher.read_all()
+        same((watcher.exit, "cannot run" in (watcher.error or "")), (exit_, n == 1))
+        task.wait()
+        os.remove(f"connected-{n}")
 
 
 @case("the lock on the status file is held as long as the task lives")
@@ -458,15 +458,16 @@ def _(wrap):
     polite, stubborn = [mark(), mark()], [mark(), mark()]
     clients = []
     for tty in (0, 1):
-        script = f"trap '' HUP; sleep {stubborn[tty]}; sleep {stubborn[tty]}"
+        script = f"trap 'echo x >{os.getcwd()}/heard-{tty}' HUP; sleep {stubborn[tty]} & wait; sleep {stubborn[tty]}"
         clients.append(task.exec(["sleep", polite[tty]], tty=tty).ready())
         clients.append(task.exec(["sh", "-c", script], tty=tty).ready())
     wait_for("all of them", lambda: all(running(nap) for nap in polite + stubborn))
     for client in clients:
         client.close()
-    wait_for("the polite to go", lambda: not any(running(nap) for nap in polite))
-    assert all(running(nap) for nap in stubborn)
-    wait_for("the others to go", lambda: not any(running(nap) for nap in stubborn))
+    for tty in (0, 1):  # it was there still when it had been hung up
+        wait_for("it to hear", lambda: os.path.exists(f"heard-{tty}"))
+        os.remove(f"heard-{tty}")
+    wait_for("all of them to go", lambda: not any(running(nap) for nap in polite + stubborn))
     task.kill()
     task.wait()
 
@@ -561,7 +562,7 @@ def check_arguments():
     for args, sentence in (([], "no program"), (["--", ], "no program"), (["--what", "--", "x"], "'--what'"),
                            (["--log-bytes", "12", "--", "x"], "'12' is not a number from 262144"),
                            (["--log-bytes", "9999999999999999999999", "--", "x"], "is not a number"),
-                           (["--log-bytes", "64M", "--", "x"], "'64M'"), (["--log-bytes"], "needs a number"),
+                           (["--log-bytes", "64M", "--", "x"], "'64M'"), (["--log-bytes"], "needs a value"),
                            (["--", "true"], "descriptor 3 is not open")):
         done = subprocess.run([INIT, *args], **none)
         same(done.returncode, 2)

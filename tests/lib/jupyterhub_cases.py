@@ -8,12 +8,12 @@ import http.client
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import urllib.parse
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import claims  # noqa: E402
 import cluster as cl  # noqa: E402
 from cases import Cases, same  # noqa: E402
 from oauth_client import sign_in  # noqa: E402
@@ -57,7 +57,7 @@ class Browser:
         """The last page of a chain of redirects: (status, address, text)."""
         for _ in range(STEPS_MAX):
             where = urllib.parse.urlsplit(url)
-            conn = http.client.HTTPConnection(where.hostname, where.port, timeout=60)
+            conn = http.client.HTTPConnection(where.hostname, where.port, timeout=120)
             cookies = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
             conn.request("GET", urllib.parse.urlunsplit(("", "", where.path or "/", where.query, "")), headers={"Cookie": cookies})
             answer = conn.getresponse()
@@ -73,12 +73,6 @@ class Browser:
         raise AssertionError(f"too many redirects: {self.trail}")
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
 def documented_lines(c, secret):
     """What the documentation says, with the addresses of this test."""
     with open(f"{SOURCE}/docs/ops/oauth.md", encoding="utf-8") as f:
@@ -91,7 +85,7 @@ def documented_lines(c, secret):
 
 
 def start_hub(c):
-    port = free_port()
+    port = claims.port()
     c.hub = f"http://127.0.0.1:{port}"
     made = c.ask("PUT", "/v1/clients/jupyterhub", {"redirect_uris": [f"{c.hub}/hub/oauth_callback"]})
     folder = f"{c.folder}/hub"

@@ -4,6 +4,7 @@ Everything lies in one temporary folder and one control group of its own, so tha
 once and nothing of the machine's own Nightshift is touched.
 """
 
+import contextlib
 import json
 import os
 import shutil
@@ -15,7 +16,7 @@ import time
 
 BUILD = os.environ.get("NIGHTSHIFT_BUILD", "build")
 USER = {"name": "ana", "uid": 4711, "gid": 4711, "groups": [4711, 44]}
-PATIENCE_S = 60  # how long an event may take before a test gives up
+PATIENCE_S = 120  # how long an event may take before a test gives up
 
 
 class Timeout(Exception):
@@ -37,7 +38,7 @@ class Keeper:
         self.as_user = user
         self.programs = self.copy_programs() if user else os.path.abspath(BUILD)
         self.options = options
-        self.process = self.socket = None
+        self.process = self.socket = self.pending = None
         self.start(env=env)
 
     def copy_programs(self):
@@ -98,7 +99,21 @@ class Keeper:
 
     def send(self, verb, task=None, **fields):
         line = {"do": verb, **({"task": task} if task else {}), **fields}
-        self.socket.sendall((json.dumps(line) + "\n").encode())
+        data = (json.dumps(line) + "\n").encode()
+        if self.pending is None:
+            self.socket.sendall(data)
+        else:
+            self.pending += data
+
+    @contextlib.contextmanager
+    def at_once(self):
+        """What is sent meanwhile arrives together, however long we are kept from running in between."""
+        self.pending = b""
+        try:
+            yield
+            self.socket.sendall(self.pending)
+        finally:
+            self.pending = None
 
     def event(self, *kinds, task=None, timeout=PATIENCE_S):
         """The next event of these kinds (and task); others are passed over."""
@@ -176,12 +191,9 @@ class Keeper:
 
     def pids(self, task):
         for base in ("/sys/fs/cgroup/pids", "/sys/fs/cgroup"):
-            path = f"{base}/{self.group}/{task}/cgroup.procs"
-            try:
-                with open(path) as f:
-                    return [int(line) for line in f]
-            except OSError:  # it is not there, or goes while it is read
-                pass
+            found = self.members(f"{base}/{self.group}/{task}")
+            if found:
+                return found
         return []
 
     def close(self):
@@ -200,16 +212,23 @@ class Keeper:
         """After a failed test: nothing of it stays behind."""
         groups = [top for top, _, _ in os.walk("/sys/fs/cgroup") if f"/{self.group}" in top]
         for top in groups:
-            with open(top + "/cgroup.procs") as f:
-                for pid in f.read().split():
-                    try:
-                        os.kill(int(pid), signal.SIGKILL)
-                    except ProcessLookupError:
-                        pass
+            for pid in self.members(top):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
         with open("/proc/mounts") as f:
             mounts = [line.split()[1] for line in f if self.dir + "/" in line]
         for mount in reversed(mounts):
             subprocess.run(["umount", "-l", mount], check=False)
         for top in reversed(groups):
-            self.until(lambda: not open(top + "/cgroup.procs").read(), top + " is empty")
-            os.rmdir(top)
+            self.until(lambda: not self.members(top), top + " is empty")
+            with contextlib.suppress(FileNotFoundError):
+                os.rmdir(top)
+
+    @staticmethod
+    def members(group):
+        """Processes of a control group; none when it is not there, or goes while it is read."""
+        try:
+            with open(group + "/cgroup.procs") as f:
+                return [int(line) for line in f]
+        except OSError:
+            return []

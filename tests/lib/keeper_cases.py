@@ -8,7 +8,8 @@ import sys
 import time
 import traceback
 
-from keeper import BUILD, USER, Keeper
+import claims
+from keeper import BUILD, PATIENCE_S, USER, Keeper
 
 FAIL_POINTS_START = [
     "before_task_json", "after_task_json", "after_lock", "after_cgroup", "after_scratch",
@@ -195,8 +196,11 @@ def a_signal_reaches_the_job(k):
 def cpu_ticks(pids):
     total = 0
     for p in pids:
-        with open(f"/proc/{p}/stat") as f:
-            total += sum(map(int, f.read().rsplit(")", 1)[1].split()[11:13]))
+        try:
+            with open(f"/proc/{p}/stat") as f:
+                total += sum(map(int, f.read().rsplit(")", 1)[1].split()[11:13]))
+        except OSError:  # one that only helped it to begin
+            pass
     return total
 
 
@@ -247,11 +251,12 @@ while True:
 """
     k.ask("1.1.0", "", argv=["python3", "-c", bomb], pids_max=50)
     k.until_output("1.1.0", "up")
+    k.until(lambda: len(k.pids("1.1.0")) > 40, "it comes close to its bound")
     most = 0
-    for _ in range(50):
+    for _ in range(50):  # and now it tries to get beyond
         most = max(most, len(k.pids("1.1.0")))
         time.sleep(0.01)
-    assert 10 < most <= 54, most
+    assert most <= 54, most
     k.send("stop", "1.1.0", grace_ms=0)
     assert k.event("ended", task="1.1.0")["why"] == "stopped"
     assert k.left() == []
@@ -261,14 +266,14 @@ def time_is_bounded(k):
     """a job's time is bounded; a pause does not count"""
     ended, _ = k.ran("1.1.0", "sleep 1000", max_time_ms=300, grace_ms=5000)
     assert (ended["signal"], ended["why"]) == (15, "time_limit"), ended
-    k.ask("2.1.0", "sleep 1000", max_time_ms=1500)
+    k.ask("2.1.0", "sleep 1000", max_time_ms=8000)  # so long we may take until it is paused
     started = k.event("started", task="2.1.0")
     k.send("pause", "2.1.0")
     k.event("paused", task="2.1.0")
     time.sleep(2)
     k.send("resume", "2.1.0")
     ended = k.event("ended", task="2.1.0")
-    assert ended["why"] == "time_limit" and ended["t_ms"] - started["t_ms"] >= 3000, ended
+    assert ended["why"] == "time_limit" and ended["t_ms"] - started["t_ms"] >= 9500, ended
 
 
 def a_start_is_idempotent(k):
@@ -507,16 +512,17 @@ def what_was_intended_is_done(k):
     """a stop, a pause and a time limit hold across a killed keeper"""
     k.ask("1.1.0", "trap '' TERM; echo up; while :; do sleep 1; done")
     k.ask("2.1.0", "echo up; sleep 1000")
-    k.ask("3.1.0", "echo up; sleep 1000", max_time_ms=1500)
+    k.ask("3.1.0", "echo up; sleep 1000", max_time_ms=8000)
     for t in ("1.1.0", "2.1.0", "3.1.0"):
         k.until_output(t, "up")
-    k.send("stop", "1.1.0", grace_ms=1500)
+    k.send("stop", "1.1.0", grace_ms=5000)
     k.send("pause", "2.1.0")
     k.event("paused", task="2.1.0")
     k.kill()
     k.start()
-    assert k.sync()["2.1.0"] == ["started", "paused"]
-    got = {}
+    told = k.sync()
+    assert told["2.1.0"] == ["started", "paused"]
+    got = {t: told[t, "ended"]["why"] for t in ("1.1.0", "3.1.0") if (t, "ended") in told}
     while len(got) < 2:
         e = k.event("ended")
         got[e["task"]] = e["why"]
@@ -610,7 +616,7 @@ def one_keeper_only(k):
     """a second keeper for the same folder is refused, and the first is named"""
     first = k.process
     k.start(connect=False)
-    assert k.process.wait(timeout=30) != 0
+    assert k.process.wait(timeout=PATIENCE_S) != 0
     assert f"process {first.pid}" in k.messages()
     k.process = first
 
@@ -629,10 +635,11 @@ def many_at_once(k):
 
 def stopped_before_its_turn(k):
     """a job that is stopped while it waits to be started never runs, and its end is told"""
-    for i in range(20):
-        k.ask(f"{i}.1.0", "true")
-    k.ask("99.1.0", "touch ran")
-    k.send("stop", "99.1.0")
+    with k.at_once():
+        for i in range(20):
+            k.ask(f"{i}.1.0", "true")
+        k.ask("99.1.0", "touch ran")
+        k.send("stop", "99.1.0")
     ended = {}
     while len(ended) < 21:
         e = k.event("ended", "failed")
@@ -698,23 +705,25 @@ def stubborn(k, task):
 def a_network_of_its_tenant(k):
     """jobs of a tenant reach each other by address, and a killed keeper does not cut them off"""
     k.close()
-    name = "nk" + str(os.getpid() % 10000)
-    k = Keeper("--net-range", "10.211.0.0/20", "--net-prefix", name, "--net-table", name)
+    octet = claims.second_octet()
+    name = f"nk{octet}"
+    k = Keeper("--net-range", f"10.{octet}.0.0/20", "--net-prefix", name, "--net-table", name)
     try:
         if not k.hello["caps"]["network"]:
             return k.node["no_network"]["msg"]
         k.ask("1.1.0", "ip -4 -o addr show eth0 | awk '{print $4}' | cut -d/ -f1; "
               "exec python3 -m http.server 8000 --directory /etc", network="tenant")
-        k.until_output("1.1.0", "10.211.")
+        k.until_output("1.1.0", f"10.{octet}.")
         k.kill()
         k.start()
         assert k.sync()["1.1.0"] == ["started"]
         address = k.output("1.1.0").split()[0]
-        get = (f"import time, urllib.request as u\nfor i in range(100):\n  try:\n    "
+        get = (f"import time, urllib.request as u\nwhile True:\n  try:\n    "
                f"print(u.urlopen('http://{address}:8000/hostname', timeout=5).read().decode()); break"
                f"\n  except OSError: time.sleep(0.1)")
-        for n, (tenant, sees) in enumerate((("vision", True), ("speech", False))):
-            _, text = k.ran(f"{n + 2}.1.0", "", argv=["timeout", "5", "python3", "-c", get],
+        # Whoever may see it waits for its server as long as that takes; by then it is there for the other as well.
+        for n, (tenant, sees, seconds) in enumerate((("vision", True, PATIENCE_S), ("speech", False, 5))):
+            _, text = k.ran(f"{n + 2}.1.0", "", argv=["timeout", str(seconds), "python3", "-c", get],
                             network="tenant", tenant=tenant)
             assert ("job-1" in text) == sees, (tenant, text)
         k.send("stop", "1.1.0", grace_ms=0)

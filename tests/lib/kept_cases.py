@@ -28,8 +28,8 @@ def log_folders(c, number):
 
 
 def wait_removed(c, number):
-    wait_for(f"the log of job {number} to go", lambda: not log_folders(c, number), 20)
-    wait_for("that to be written down", lambda: c.call("GET", f"/v1/jobs/{number}/log")[0] == 404, 20)
+    wait_for(f"the log of job {number} to go", lambda: not log_folders(c, number))
+    wait_for("that to be written down", lambda: c.call("GET", f"/v1/jobs/{number}/log")[0] == 404)
 
 
 def figure(c, name):
@@ -87,7 +87,7 @@ def _(c):
     used = run(c, "sleep 0.2", resources={"gpus": 1, **SMALL})
     c.wait_end(used)
     first = c.submit(["sh", "-c", "echo $NIGHTSHIFT_ARRAY_INDEX"], array="0-99", resources=SMALL)
-    wait_for("the array to end", lambda: not c.ask("GET", f"/v1/jobs?array={first}")["jobs"], 60)
+    wait_for("the array to end", lambda: not c.ask("GET", f"/v1/jobs?array={first}")["jobs"])
     last = run(c, "true")
     c.wait_end(last)
     for _ in range(3):  # in the middle of whatever it does
@@ -96,10 +96,10 @@ def _(c):
         c.wait_ready()
         before = len(c.ask("GET", "/v1/jobs?state=all&limit=1000")["jobs"])
         wait_for("some to go", lambda n=before: n <= 3 or
-                 len(c.ask("GET", "/v1/jobs?state=all&limit=1000")["jobs"]) < n, 30)
+                 len(c.ask("GET", "/v1/jobs?state=all&limit=1000")["jobs"]) < n)
     c.kill_keeper()
     wait_for("all that may go to be gone",
-             lambda: [j["id"] for j in c.ask("GET", "/v1/jobs?state=all")["jobs"]] == [last, held, lives], 60)
+             lambda: [j["id"] for j in c.ask("GET", "/v1/jobs?state=all")["jobs"]] == [last, held, lives])
     same(sorted(os.listdir(f"{c.state}/tasks")), [f"{lives}.1.0"])
     same((c.text_of(lives), c.job(lives)["state"], c.job(held)["state"]), ("mine\n", "running", "held"))
     rows = c.ask("GET", "/v1/usage")["rows"]

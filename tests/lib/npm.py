@@ -22,7 +22,7 @@ def install(folder, name):
         if not os.path.exists(marker) or open(marker, "rb").read() != open(wanted, "rb").read():
             shutil.copy(wanted, there)
             done = subprocess.run(["npm", "install", "--no-package-lock", "--no-audit", "--no-fund", "--ignore-scripts"],
-                                  cwd=there, capture_output=True, text=True, timeout=100, check=False)
+                                  cwd=there, capture_output=True, text=True, timeout=500, check=False)
             if done.returncode != 0:
                 raise OSError(f"npm could not fetch what tests/{folder} needs: " +
                               done.stderr.strip()[-200:].replace("\n", " "))

@@ -26,7 +26,7 @@ class Answer:
 
 
 def ask(port, method, path, body=None, **headers):
-    conn = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    conn = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
     try:
         conn.request(method, path, body, {key.replace("_", "-"): value for key, value in headers.items()})
         answer = conn.getresponse()

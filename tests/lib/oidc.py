@@ -14,8 +14,9 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
+import claims
 import npm
-from slapd import free_port, wait_until
+from slapd import wait_until
 
 BACK = "http://127.0.0.1:1/back"  # where the provider sends people; nobody listens there
 CLIENT, SECRET = "nightshift", "client-s3cret:/+"
@@ -50,7 +51,7 @@ class Provider:
     def __init__(self, packages, folder, keys, **settings):
         os.makedirs(folder)
         self.packages, self.folder, self.log_path = packages, folder, os.path.join(folder, "log")
-        self.port = free_port()
+        self.port = claims.port()
         self.issuer = f"{'https' if 'cert' in settings else 'http'}://127.0.0.1:{self.port}"
         self.settings = {"issuer": self.issuer, "port": self.port, "keys": keys, "clients": [client()], **settings}
         self.people, self.process = {}, None
@@ -69,7 +70,7 @@ class Provider:
     def stop(self):
         if self.process:
             self.process.stdin.close()
-            self.process.wait(timeout=20)
+            self.process.wait(timeout=120)
             self.process.stdout.close()
             self.process = None
 
@@ -172,7 +173,7 @@ class Browser:
 
     def _get(self, url, body):
         try:
-            with self.opener.open(urllib.request.Request(url, data=body), timeout=20) as answer:
+            with self.opener.open(urllib.request.Request(url, data=body), timeout=120) as answer:
                 return None, answer.read().decode()
         except urllib.error.HTTPError as answer:
             with answer:

@@ -83,7 +83,7 @@ class World:
     def place(self, tenant, user, role):
         self.c.ask("PUT", f"/v1/tenants/{tenant}/members/{user}", {"role": role})
 
-    def make_token(self, user, scopes=("read", "jobs", "manage"), tenants=None, name="test"):
+    def make_token(self, user, scopes=("read", "jobs", "manage", "report"), tenants=None, name="test"):
         body = {"user": user, "name": name, "scopes": list(scopes)}
         if tenants:
             body["tenants"] = tenants
@@ -113,7 +113,7 @@ class World:
         elif body is not None:
             body, headers["Content-Type"] = json.dumps(body), "application/json"
         key = "endless" if operation in ENDLESS else "kept"
-        conn = self.conn.setdefault(key, http.client.HTTPConnection("127.0.0.1", self.port, timeout=60))
+        conn = self.conn.setdefault(key, http.client.HTTPConnection("127.0.0.1", self.port, timeout=120))
         conn.request(method, path + request.get("query", ""), body, headers)
         answer = conn.getresponse()
         if operation in ENDLESS:
@@ -226,6 +226,7 @@ EXAMPLES = {
     "job_submit": (TENANTS, lambda w, who, thing: {"body": {**SUBMIT, "tenant": thing}}),
     "job_check": (TENANTS, lambda w, who, thing: {"body": {**SUBMIT, "tenant": thing}}),
     "job_get": (JOBS, job()), "job_why": (JOBS, job()), "job_log": (JOBS, job()),
+    "log_search": (None, plain(query="?grep=x")),
     "job_stream": (JOBS, job(query=f"?key={KEY}")),
     # Its stream is not open: whoever may is told so by a 404 of other words.
     "job_stream_send": (JOBS, lambda w, who, thing: {"path": {"id": w.job[who if thing == "own" else thing], "key": KEY},
@@ -236,6 +237,11 @@ EXAMPLES = {
     "node_list": (None, plain()),
     "node_drain": (("machine",), lambda w, who, thing: {"path": {"name": w.machine}, "body": {}}),
     "node_resume": (("machine",), lambda w, who, thing: {"path": {"name": w.machine}, "body": {}}),
+    "node_load": (None, lambda w, who, thing: {"path": {"name": w.machine}}),
+    "node_history": (None, lambda w, who, thing: {"path": {"name": w.machine}}),
+    # Whoever may report is told that this is none.
+    "node_report": (("machine",), lambda w, who, thing: {"path": {"name": w.machine}, "body": b"?"}),
+    "gpu_list": (None, plain()),
     "pool_list": (None, plain()), "pool_get": (None, plain(path={"name": "desks"})),
     "pool_put": (None, a_pool(body={})), "pool_delete": (None, a_pool()),
     "pool_open": (None, a_pool(body={"for": "1h"})), "pool_close": (None, a_pool(body={"for": "1h"})),
@@ -336,7 +342,7 @@ def _(w):
 @case("a token's scope is what a call needs, or it is refused")
 def _(w):
     wrong, cells = [], 0
-    for scope in ("read", "jobs", "manage"):
+    for scope in ("read", "jobs", "manage", "report"):
         token = w.make_token("admin", scopes=[scope], name=f"only-{scope}")
         for operation, (things, _) in EXAMPLES.items():
             op = w.calls[operation][2]
@@ -361,8 +367,11 @@ member_put lead ours yes        member_put lead theirs no       member_put membe
 tenant_put lead ours no         tenant_put operator ours no     tenant_get member theirs no     tenant_get viewer ours yes
 user_get member own yes         user_get member mate no         user_get operator mate yes      user_put operator mate no
 user_put member own no          token_create member own yes     token_create operator mate no   token_delete lead mate no
-token_create narrow mate no     job_get narrow stranger no      node_drain narrow machine no    user_list lead - no
+token_create narrow mate no     job_get narrow stranger no      node_drain narrow machine no    node_report member machine no
+node_report owner machine yes   node_report narrow machine no   gpu_list none - yes             node_load member - yes
+user_list lead - no             node_report operator machine yes
 user_list operator - yes        journal operator - no           apply operator - no             quota none - no
+log_search none - no            log_search viewer - no          log_search operator - no        log_search member - yes
 """
 
 

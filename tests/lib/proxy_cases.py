@@ -56,7 +56,7 @@ class Proxy:
 
 
 def ask(port, method, path, body=None, source="127.0.0.1", headers=None):
-    conn = http.client.HTTPConnection("127.0.0.1", port, timeout=60, source_address=(source, 0))
+    conn = http.client.HTTPConnection("127.0.0.1", port, timeout=cl.PATIENCE_S, source_address=(source, 0))
     headers = dict(headers or {})
     if isinstance(body, dict):
         body, headers["Content-Type"] = json.dumps(body), "application/json"
@@ -69,7 +69,7 @@ def ask(port, method, path, body=None, source="127.0.0.1", headers=None):
 
 
 def make(options=("--external-url", HOME, "--trusted-proxies", f"{TRUSTED}, 10.0.0.0/8")):
-    c = cl.Cluster(["--rate", "5", "--rate-burst", "40", *options], listen="127.0.0.1:0")
+    c = cl.Cluster(["--rate", "1", "--rate-burst", "40", *options], listen="127.0.0.1:0")
     close = c.close
 
     def close_both(keep=False):
@@ -206,7 +206,7 @@ def _(c):
 
 @case("a user has one allowance with all tokens and on the socket, others have theirs, root has no limit")
 def _(_c):
-    c = make(["--rate-user", "2", "--rate-user-burst", "20", "--rate", "100000", "--rate-burst", "100000"])
+    c = make(["--rate-user", "1", "--rate-user-burst", "20", "--rate", "100000", "--rate-burst", "100000"])
     try:
         c.start()
         c.wait_ready()
@@ -258,13 +258,13 @@ def _(c):
         with open(f"{c.folder}/wrong.yaml", "w", encoding="utf-8") as f:
             f.write(f"rate: 5\n{key}: {value}\n")
         done = cl.subprocess.run([c.program, "--config", f"{c.folder}/wrong.yaml", "--print-config"], capture_output=True,
-                                 text=True, timeout=60, check=False)
+                                 text=True, timeout=cl.PATIENCE_S, check=False)
         same((key, value, done.returncode), (key, value, 2))
         assert f"line 2: {key}" in done.stderr and "hint" in done.stderr, done.stderr
     with open(f"{c.folder}/right.yaml", "w", encoding="utf-8") as f:
         f.write("external_url: https://a.example/x/\ntrusted_proxies: [127.0.0.1, 'fd00::/8']\n")
     done = cl.subprocess.run([c.program, "--config", f"{c.folder}/right.yaml", "--print-config"], capture_output=True,
-                             text=True, timeout=60, check=True)
+                             text=True, timeout=cl.PATIENCE_S, check=True)
     assert "external_url: https://a.example/x\n" in done.stdout, done.stdout
     assert "trusted_proxies: 127.0.0.1, fd00::/8\n" in done.stdout, done.stdout
 

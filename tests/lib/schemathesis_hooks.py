@@ -28,6 +28,7 @@ def known_names(spec):
     spec.pop("profile", None)
     if spec.get("resources"):
         spec["resources"].pop("gpu_type", None)
+        spec["resources"].pop("devices", None)
 
 
 def jobs_there_are(spec):

@@ -39,7 +39,7 @@ def case(sentence, needs=None):
 def ask(do, wrap=(), **fields):
     """The answer of the program; what was secret in the question must not be in it."""
     request = {"do": do, **fields}
-    done = subprocess.run([*wrap, PROGRAM], input=json.dumps(request), text=True, capture_output=True, timeout=30,
+    done = subprocess.run([*wrap, PROGRAM], input=json.dumps(request), text=True, capture_output=True, timeout=120,
                           check=False)
     assert done.returncode == 0, (done.returncode, done.stderr)
     answer = json.loads(done.stdout)
@@ -81,6 +81,7 @@ def text_of(path):
 @case("secrets leave no core dump, and are in no argument and no environment")
 def _(room):
     def unlimited():
+        signal.signal(signal.SIGQUIT, signal.SIG_DFL)  # a shell starts what runs in the background deaf to it
         _, hard = resource.getrlimit(resource.RLIMIT_CORE)
         resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
     with subprocess.Popen([PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, preexec_fn=unlimited) as child:
@@ -115,14 +116,13 @@ def _(room):
 def _(room):
     kept = ask("hash", password="right")["hash"]
 
-    def fastest(**fields):
-        best = 99
+    def cpu_s(**fields):  # what it computes: the time that goes by is also that of everybody else on the machine
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         for _ in range(5):
-            began = time.monotonic()
             refused(ask("password", password="not-right", **fields), "wrong_password")
-            best = min(best, time.monotonic() - began)
-        return best
-    somebody, nobody = fastest(hash=kept), fastest(hash=None)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    somebody, nobody = cpu_s(hash=kept), cpu_s(hash=None)
     assert 0.5 < nobody / somebody < 2, (nobody, somebody)
 
 
@@ -571,7 +571,7 @@ def _(room):
         server.seen = []
         threading.Thread(target=server.serve_forever, daemon=True).start()
         request = {"do": "oidc_discover", "issuer": f"http://127.0.0.1:{server.server_port}/bare"}
-        subprocess.run([PROGRAM], input=json.dumps(request), text=True, capture_output=True, env=env, timeout=30,
+        subprocess.run([PROGRAM], input=json.dumps(request), text=True, capture_output=True, env=env, timeout=120,
                        check=True)
         server.shutdown()
         same(len(server.seen), 1)

@@ -8,6 +8,8 @@ import socket
 import subprocess
 import time
 
+import claims
+
 PROGRAM = "/usr/sbin/slapd"
 ADMIN, ADMIN_PASSWORD = "cn=admin,dc=lab", "admin-pw"
 READER, READER_PASSWORD = "cn=reader,dc=lab", "reader-pw"
@@ -70,13 +72,7 @@ def missing():
     return None
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
-def wait_until(what, look, seconds=20):
+def wait_until(what, look, seconds=120):
     end = time.monotonic() + seconds
     while not look():
         assert time.monotonic() < end, f"{what}: not within {seconds} s"
@@ -98,7 +94,7 @@ class Slapd:
         self.folder, self.log_path = folder, os.path.join(folder, "log")
         self.cert, key = make_certificate(folder)
         os.rename(key, os.path.join(folder, "key.pem"))
-        self.port, self.tls_port = free_port(), free_port()
+        self.port, self.tls_port = claims.port(), claims.port()
         self.url, self.tls_url = f"ldap://127.0.0.1:{self.port}", f"ldaps://127.0.0.1:{self.tls_port}"
         conf = os.path.join(folder, "slapd.conf")
         with open(conf, "w", encoding="utf-8") as f:

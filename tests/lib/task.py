@@ -13,7 +13,7 @@ import tempfile
 import time
 
 WATCH, ATTACH, EXEC, STDIN, STDOUT, STDERR, RESIZE, SIGNAL, STARTED, EXIT, ERROR, LOGGED = range(1, 13)
-PATIENCE_S = 60
+PATIENCE_S = 120
 INIT = os.path.join(os.environ["NIGHTSHIFT_BUILD"], "nightshift-init")
 PID_NAMESPACE = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child", "--"]
 
@@ -45,10 +45,8 @@ def resize_frame(rows, cols):
 class Client:
     """One connection.  `out` and `err` grow as frames are read; `exit` is (code, signal)."""
 
-    def __init__(self, path, first):
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(PATIENCE_S)
-        self.sock.connect(path)
+    def __init__(self, sock, first):
+        self.sock = sock
         self.pending = b""
         self.out = self.err = b""
         self.started = self.exit = self.error = self.place = None
@@ -153,7 +151,10 @@ class Task:
             os._exit(99)
 
     def connect(self, first):
-        return Client(self.sock, first)
+        sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        sock.settimeout(PATIENCE_S)
+        sock.connect(self.sock)
+        return Client(sock, first)
 
     def attach(self):
         return self.connect(frame(ATTACH)).ready()
@@ -226,17 +227,19 @@ class Task:
     def kill(self, signo=signal.SIGTERM):
         os.kill(self.init_pid(), signo)
 
+    def end(self):
+        try:
+            self.connect(frame(SIGNAL, bytes([signal.SIGKILL]))).close()
+        except OSError:
+            pass  # it has ended, or is about to
+        self.wait()
+
     @classmethod
     def end_all(cls):
-        tasks, cls.alive = cls.alive, []
+        tasks, Task.alive = Task.alive, []
         for task in tasks:
-            if task.code is not None:
-                continue
-            try:
-                task.connect(frame(SIGNAL, bytes([signal.SIGKILL]))).close()
-            except OSError:
-                pass  # it has ended, or is about to
-            task.wait()
+            if task.code is None:
+                task.end()
 
 
 def comm(pid):

@@ -109,6 +109,42 @@ class Story:
         self.ended = end(c, self.second)
 
 
+# ---- before it is submitted ----
+
+def foreseen(c, gpus, **spec):
+    """What would become of such a job; asked again where the daemon was too busy to say."""
+    body = {"command": ["sleep", "600"], "resources": {"gpus": gpus, "cpus": 1, "mem": "64Mi"}, **spec}
+
+    def known():
+        said = c.ask("POST", "/v1/jobs/check", body)
+        return said if said["starts_now"] is not None else None
+    return cl.wait_for("the daemon to say", known)
+
+
+@case("before it is submitted a job is said to start at once, or when and why not sooner, as it then is; nothing is changed")
+def _(c):
+    cancel_all(c)
+    before = c.ask("GET", "/v1/jobs")["jobs"]
+    same(foreseen(c, GPUS), {"ok": True, "starts_now": True})
+    same(told(c, "run", "--dry-run", "--gpus", "1", "--", "true"), (0, "it would start now\n", ""))
+    first = sleeper(c, GPUS, name="first", max_time="1h")
+    c.wait_state(first, "running")
+    said = foreseen(c, 2)
+    same((said["starts_now"], said["reasons"][0]["code"]), (False, "gpus_busy"))
+    assert said["starts"]["p90_ms"] >= said["starts"]["p50_ms"] > now_ms(), said
+    code, text, _ = told(c, "run", "--dry-run", "--gpus", "2", "--", "true")
+    assert code == 0 and text.startswith("it would wait: ") and "it would start in about" in text, text
+    same(foreseen(c, 0)["starts_now"], True)
+    same(foreseen(c, 1, held=True)["starts_now"], False)
+    same(len(c.ask("GET", "/v1/jobs")["jobs"]), len(before) + 1)
+    second = sleeper(c, 2, name="second")
+    same(second, first + 1)
+    really = cl.wait_for("a pass has looked at it", lambda: next((w for w in [why(c, second)] if "starts" in w), None))
+    same([r["code"] for r in really["reasons"]], [r["code"] for r in said["reasons"]])
+    assert abs(really["starts"]["p50_ms"] - said["starts"]["p50_ms"]) < 120_000, (really, said)
+    cancel_all(c)
+
+
 # ---- the journal ----
 
 @case("what why said while it waited is what it says of that time later")

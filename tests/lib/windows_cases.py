@@ -110,9 +110,10 @@ def finish(job):
 def _(c):
     closes_ms, opens_ms = lend(c)
     job = counts(c, "night")
-    c.clock.turn_to(closes_ms - 34_000)
+    c.clock.turn_to(closes_ms - 60_000)
     look(c)
     assert running(job), "there is time still"
+    c.clock.turn_to(closes_ms - 34_000)
     c.wait_state(job.number, "freezing", "frozen")
     assert c.clock.now_ms() >= closes_ms - 31_000, "half a minute is enough for it"
     wait_gone(job, closes_ms)

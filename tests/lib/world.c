@@ -12,6 +12,9 @@ void world_init(struct world *w, uint64_t seed)
     w->pools = rng_below(&w->rng, 2) ? rng_between(&w->rng, 1, 3) : 0;
     w->reserves = rng_below(&w->rng, 2);
     w->rules = rng_below(&w->rng, 2);
+    w->traits = rng_below(&w->rng, 2) ? rng_between(&w->rng, 1, 4) : 0;
+    w->device_rng = (struct rng){ seed * 0xD1342543DE82EF95ull + 3 };
+    w->devices = rng_below(&w->device_rng, 2) ? rng_between(&w->device_rng, 1, 3) : 0;
 }
 
 void world_free(struct world *w)
@@ -23,6 +26,39 @@ void world_free(struct world *w)
 static struct str name(struct world *w, const char *prefix, uint32_t i)
 {
     return str_of(arena_printf(&w->arena, "%s%u", prefix, i));
+}
+
+/* The class of a machine; some have none. */
+static struct str class_of_node(struct world *w)
+{
+    return w->traits && rng_below(&w->rng, 4) ? name(w, "c", rng_below(&w->rng, w->traits))
+                                              : STR("");
+}
+
+/* The classes that a job asks for: mostly none, at times one that no machine has. */
+static struct str classes_of_job(struct world *w)
+{
+    if (w->traits == 0 || rng_below(&w->rng, 3))
+        return STR("");
+    struct str text = name(w, "c", rng_below(&w->rng, w->traits + 1));
+    while (rng_below(&w->rng, 2) && text.n < 16)
+        text = str_of(
+            arena_printf(&w->arena, "%.*s|c%u", STR_ARG(text), rng_below(&w->rng, w->traits + 1)));
+    return text;
+}
+
+static const char *const device_names[] = { "x/mig-1g", "x/mig-3g", "y/nic" };
+
+/* Some of each kind of device, at times none; only machines say what one is worth. */
+static struct str devices_of(struct world *w, uint32_t most, bool is_node)
+{
+    const char *text = "";
+    for (uint32_t i = 0; i < w->devices && i < ARRAY_LEN(device_names); i++)
+        if (rng_below(&w->device_rng, 2))
+            text =
+                arena_printf(&w->arena, "%s%s%s=%u%s", text, *text ? "," : "", device_names[i],
+                             rng_between(&w->device_rng, 1, most), is_node && i < 2 ? "@200" : "");
+    return str_of(text);
 }
 
 static struct event node_event(struct world *w, uint32_t i)
@@ -43,6 +79,8 @@ static struct event node_event(struct world *w, uint32_t i)
         .net_switch = rng_below(&w->rng, 4) ? name(w, "sw", i / 4) : STR(""),
         .pool = w->pools && rng_below(&w->rng, 3) ? name(w, "p", rng_below(&w->rng, w->pools))
                                                   : STR(""),
+        .traits = class_of_node(w),
+        .devices = w->devices ? devices_of(w, 6, true) : STR(""),
         .gpus = builds[b].gpus,
         .gpu_mem_mib = builds[b].gpu_mem_mib,
         .cpu_milli = builds[b].cpu_milli,
@@ -221,7 +259,10 @@ struct event world_submit(struct world *w)
         .priority = (enum priority)rng_below(&w->rng, PRIO_COUNT),
         .held = w->faults && rng_below(&w->rng, 10) == 0,
         .family = (uint32_t)(w->last_job % 3),
+        .traits = classes_of_job(w),
     };
+    if (w->devices && rng_below(&w->device_rng, 3) == 0)
+        ev.submit.devices = devices_of(w, 3, false);
     if (w->freezes && rng_below(&w->rng, 4)) {
         ev.submit.thaw_cost_ms = rng_between(&w->rng, 1, 60) * 1000;
         ev.submit.restarts = rng_below(&w->rng, 6) == 0;
@@ -237,6 +278,21 @@ struct event world_submit(struct world *w)
     return ev;
 }
 
+/* A machine is of another class, or a job may use others. */
+static struct event change_traits(struct world *w)
+{
+    struct event ev = { .t_ms = w->now_ms, .kind = EVENT_NODE_TRAITS };
+    if (rng_below(&w->rng, 2)) {
+        ev.node_traits.name = name(w, "n", rng_below(&w->rng, w->nodes));
+        ev.node_traits.traits = class_of_node(w);
+        return ev;
+    }
+    ev.kind = EVENT_JOB_TRAITS;
+    ev.job_traits.id.v = w->live[rng_below(&w->rng, (uint32_t)w->lives)];
+    ev.job_traits.traits = classes_of_job(w);
+    return ev;
+}
+
 struct event world_event(struct world *w)
 {
     struct event ev = { .kind = EVENT_JOB };
@@ -249,6 +305,8 @@ struct event world_event(struct world *w)
         return pool_event(w, rng_below(&w->rng, w->pools));
     if (w->reserves && rng_below(&w->rng, 20) == 0)
         return reserve_event(w);
+    if (w->traits && rng_below(&w->rng, 12) == 0)
+        return change_traits(w);
     if (w->faults && w->pools && rng_below(&w->rng, 50) == 0) {
         ev.kind = EVENT_NODE_POOL;
         ev.node_pool.name = name(w, "n", rng_below(&w->rng, w->nodes));

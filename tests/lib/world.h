@@ -11,6 +11,7 @@
 
 struct world {
     struct rng rng;
+    struct rng device_rng; /* apart: a world with devices is otherwise the one without */
     struct arena arena;
     int64_t now_ms;
     uint64_t last_job;
@@ -23,7 +24,9 @@ struct world {
     bool reserves; /* machines are reserved, and jobs name that */
     bool rules; /* tenants have limits by model, pools, an end, budgets; they move, come and go */
     int64_t period_ms[WORLD_TENANTS]; /* when the budget's period of each ends that was said last */
-    uint32_t pools; /* of machines that are lent at times; 0: all may always work */
+    uint32_t pools;   /* of machines that are lent at times; 0: all may always work */
+    uint32_t devices; /* kinds of them that some machines have and some jobs ask for; 0: none */
+    uint32_t traits;  /* classes that some machines have and some jobs ask for; 0: none */
 };
 
 void world_init(struct world *w, uint64_t seed);

@@ -263,8 +263,8 @@ class Crash:
         self.cluster.kill_keeper()
         # The one with the fail point: may be over before it is seen, then its successor is.
         gone = f"{self.cluster.libexec}/failpoint"
-        cl.wait_for("the next keeper", lambda: not os.path.exists(gone), 20)
-        pid = cl.wait_for("the next keeper", self.cluster.keeper_pid, 20)
+        cl.wait_for("the next keeper", lambda: not os.path.exists(gone))
+        pid = cl.wait_for("the next keeper", self.cluster.keeper_pid)
         point = f"NIGHTSHIFT_FAILPOINT={r.harm}:{r.visit}".encode()
         until = time.monotonic() + FIRE_S
         while time.monotonic() < until:
@@ -486,7 +486,7 @@ class Crash:
                     "cgroups": self.cluster.cgroups(), "mounts": self.cluster.mounts(),
                     "task files": self.cluster.task_files(), "users of networks": self.cluster.network_users(), "networks": self.cluster.surplus()}
         try:
-            cl.wait_for("nothing to be left", lambda: not any(left().values()), 20)
+            cl.wait_for("nothing to be left", lambda: not any(left().values()))
         except AssertionError:
             self.faults.append(f"left over: { {k: v for k, v in left().items() if v} }")
 

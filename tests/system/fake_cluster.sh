@@ -25,9 +25,9 @@ read -r port tls_port ready <server.out
 [ "$ready" = ready ] || { cat server.err >&2; exit 1; }
 
 
-# until_true COMMAND...: waits until it succeeds, ten seconds at most
+# until_true COMMAND...: waits until it succeeds, two minutes at most
 until_true() {
-    for _ in $(seq 200); do
+    for _ in $(seq 2400); do
         "$@" >/dev/null 2>&1 && return
         sleep 0.05
     done

@@ -66,9 +66,9 @@ test_expect 'too many decisions in one function fail' '
     lines 13 "    if (a && b) g();"; printf "}\n"; } >tree/src/core/a.c &&
     exits_with 1 "$lint" tree >out && grep "f: 27 decisions" out'
 
-test_expect 'the core may not outgrow 12,000 lines, tests aside' '
-    fresh_tree && for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do lines 760 "int a;" >tree/src/core/$i.c; done &&
-    exits_with 1 "$lint" tree >out && grep "^src/core: 12160 lines without tests" out &&
-    mv tree/src/core/16.c tree/src/core/16_test.c && "$lint" tree'
+test_expect 'the core may not outgrow 13,000 lines, tests aside' '
+    fresh_tree && for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17; do lines 770 "int a;" >tree/src/core/$i.c; done &&
+    exits_with 1 "$lint" tree >out && grep "^src/core: 13090 lines without tests" out &&
+    mv tree/src/core/17.c tree/src/core/17_test.c && "$lint" tree'
 
 test_done

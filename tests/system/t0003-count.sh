@@ -1,5 +1,6 @@
 #!/bin/sh
-# The sum at the end of `make test` is true: run-tests is fed a meson that only writes a log.
+# The sum at the end of `make test` and of `.ci/run` is true, and what failed is told before it: run-tests is fed a meson
+# that only writes a log, .ci/run a make that only prints one.
 . "$(dirname "$0")/lib.sh"
 
 mkdir -p bin b/meson-logs
@@ -33,6 +34,19 @@ test_expect 'a crash between cases is a failure' '
     log 1 "{\"name\":\"a\",\"result\":\"ERROR\",\"stdout\":\"1..3\\nok 1 - x\\n\"}" &&
     exits_with 1 "$run" b >out && last_line_is "1 passed, 1 failed"'
 
+test_expect 'what failed is told before the sum: program, cases, last words' '
+    log 1 && python3 -c "
+import json
+words = [f\"# line {n}\" for n in range(1, 51)]
+for entry in ({\"name\": \"good\", \"result\": \"OK\", \"stdout\": \"ok 1 - x\"},
+              {\"name\": \"bad\", \"result\": \"ERROR\", \"returncode\": 1, \"duration\": 2.4, \"stderr\": \"its complaint\",
+               \"stdout\": \"\\n\".join([\"not ok 1 - y\", *words, \"ok 2 - z\"])}):
+    print(json.dumps(entry))" >log &&
+    exits_with 1 "$run" b >out && last_line_is "2 passed, 1 failed" && grep "^failed: " out >end &&
+    head -n 2 end | tr "\n" / | grep "^failed: bad: ERROR, exit status 1, 2 s/failed:   not ok 1 - y/$" &&
+    grep "^failed:   | # line 50$" end && ! grep "# line 20$" end && grep "^failed:   | stderr: its complaint$" end &&
+    ! grep good end'
+
 test_expect 'a skipped case is neither, and its reason is shown' '
     log 0 "{\"name\":\"a\",\"result\":\"OK\",\"stdout\":\"ok 1 - x\\nok 2 - y # SKIP no GPU\\n1..2\\n\"}" \
           "{\"name\":\"c\",\"result\":\"SKIP\",\"stdout\":\"no tool\\n\"}" &&
@@ -46,5 +60,28 @@ test_expect 'a run of nothing is not a success' '
 test_expect 'yesterday'"'"'s log is not counted' '
     log 0 "{\"name\":\"a\",\"result\":\"OK\",\"stdout\":\"ok 1 - x\\n\"}" && "$run" b >out &&
     echo "exit 1" >bin/meson && exits_with 1 "$run" b >out && last_line_is "0 passed, 1 failed"'
+
+mkdir -p ci/.ci ci/tools
+cp "$NIGHTSHIFT_SOURCE/.ci/run" ci/.ci/
+printf '#!/bin/sh\n' >ci/tools/install-deps
+cat >bin/make <<'END'
+#!/bin/sh
+case $1 in
+test) printf 'ok 1 - x\nfailed: unit/a: ERROR\nfailed:   not ok 2 - y\nnoise\n7 passed, 1 failed\n' ;;
+clang) echo 'error: it does not build' ;;
+asan) echo '5 passed, 0 failed' && exit 0 ;;
+esac
+exit 1
+END
+chmod +x bin/make ci/tools/install-deps
+
+test_expect '.ci/run ends with what failed in each part, and the sum' '
+    exits_with 1 ci/.ci/run gcc clang asan >out && last_line_is "12 passed, 2 failed" &&
+    sed "1,/^==== asan: 5 passed/d" out >end && printf "%s\n" "" "---- gcc failed" "failed: unit/a: ERROR" \
+        "failed:   not ok 2 - y" "" "---- clang failed" "error: it does not build" "" "12 passed, 2 failed" >want &&
+    diff want end'
+
+test_expect '.ci/run is green when all parts are' '
+    ci/.ci/run asan >out && last_line_is "5 passed, 0 failed" && ! grep -e "----" out'
 
 test_done

@@ -11,6 +11,7 @@ for command in dpkg-query id apt-get sudo pkg-config; do
 done
 PATH=$PWD/bin:$PATH
 unset CI
+export NIGHTSHIFT_GO="$PWD/go" # which is not there
 all_of_it() {
     echo 'shift 2; for p; do printf "%s:installed " "$p"; done' >dpkg-query
     echo 'exit 1' >pkg-config
@@ -18,8 +19,13 @@ all_of_it() {
     echo 'echo 1000' >id
     rm -f called
 }
+# without NAME,...: none of these packages is installed
 without() {
-    echo "shift 2; for p; do [ \$p = $1 ] || printf '%s:installed ' \"\$p\"; done" >dpkg-query
+    echo "shift 2; for p; do case ,$1, in *,\$p,*) ;; *) printf '%s:installed ' \"\$p\" ;; esac; done" >dpkg-query
+}
+go_says() {
+    printf '#!/bin/sh\necho go version go%s linux/amd64\n' "$1" >bin/go
+    chmod +x bin/go
 }
 
 test_expect 'nothing missing: not a word, and nobody is asked' '
@@ -57,6 +63,14 @@ test_expect 'what benchmarks compare with is asked for only when they are run' '
 test_expect 'the command that it names has the same groups' '
     all_of_it && without slurm-wlm && exits_with 1 "$tool" --dev --bench 2>out &&
     grep "run: sudo tools/install-deps --dev --bench$" out'
+
+test_expect 'what runs Kubernetes is asked for only for its tests' '
+    all_of_it && go_says 1.24.0 && without containerd,containerd.io && "$tool" --dev --check &&
+    exits_with 1 "$tool" --kube --check 2>out && grep "containerd *runs the pods" out'
+
+test_expect 'a Go that is too old does not count, installed or not' '
+    all_of_it && go_says 1.19.8 && exits_with 1 "$tool" --kube --check 2>out && grep "golang-go *compiles" out &&
+    go_says 1.21.0 && "$tool" --kube --check && without golang-go && "$tool" --kube --check'
 
 test_expect 'a wrong argument is refused' '
     all_of_it && exits_with 1 "$tool" --bogus 2>out && grep "unknown argument" out'

@@ -39,7 +39,7 @@ s.sendall(b\"POST /fake/start/$id HTTP/1.1\r\nConnection: close\r\n\r\n\"); s.re
     exits_with 5 wait $run && [ "$(grep -c waits: late.err)" = 1 ]'
 
 test_expect 'an interrupt without a terminal cancels the job' '
-    nightshift run --name busy -- sh -c "echo on; exec sleep 60" >busy.out 2>err & run=$!
+    nightshift run --name busy -- sh -c "echo on; exec sleep 600" >busy.out 2>err & run=$!
     until_true grep on busy.out
     kill -TERM $run; exits_with 143 wait $run && grep "was cancelled" err'
 
@@ -74,7 +74,7 @@ test_expect 'ps -a goes through all pages' '
     [ "$(nightshift ps -a --limit 3 -o name | wc -l)" = 3 ]'
 
 test_expect 'ps of a long queue is cut and says so, but shows all that runs; its ids are complete' '
-    old=$(nightshift run -d --name oldest sleep 100) && nightshift run -d --array 0-1009 --name stuck9 -g 1 true >/dev/null &&
+    old=$(nightshift run -d --name oldest sleep 600) && nightshift run -d --array 0-1009 --name stuck9 -g 1 true >/dev/null &&
     nightshift ps >out 2>err && [ "$(wc -l <out)" = 502 ] && grep "^ *$old .*running" out &&
     grep "the newest 500, and all that runs; others with --state" err && nightshift ps -n stuck9 -o name >out 2>err &&
     [ "$(wc -l <out)" = 1010 ] && ! [ -s err ] && nightshift ps -s queued >out 2>err && [ "$(wc -l <out)" = 501 ] &&
@@ -156,7 +156,7 @@ test_expect 'a dry run makes no job' '
     [ "$(nightshift ps -a -o name | wc -l)" = "$n" ]'
 
 test_expect 'exec runs inside a job' '
-    id=$(nightshift run -d --name host -- sleep 60) && exits_with 4 nightshift exec "$id" sh -c "echo in; exit 4" >out &&
+    id=$(nightshift run -d --name host -- sleep 600) && exits_with 4 nightshift exec "$id" sh -c "echo in; exit 4" >out &&
     [ "$(cat out)" = in ] && [ "$(nightshift exec "$id" -- echo dashed)" = dashed ] &&
     exits_with 2 nightshift exec "$id" -- 2>err && grep "no command after" err && [ "$(echo hi | nightshift exec -i "$id" tr a-z A-Z)" = HI ] &&
     [ "$(nightshift exec -e X=5 -w / "$id" sh -c "echo \$X; pwd")" = "5

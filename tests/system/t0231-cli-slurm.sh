@@ -58,7 +58,7 @@ test_expect 'srun runs, labels its tasks and exits with their code' '
 [1] 1" ] && [ "$(NIGHTSHIFT_JOB_ID=5 NIGHTSHIFT_SERVER=unix:/none srun echo inside)" = inside ]'
 
 test_expect 'squeue lists in its own columns' '
-    a=$(sbatch --parsable -H -J wait --gres=gpu:2 --wrap true) && r=$(sbatch --parsable --wrap "sleep 60") &&
+    a=$(sbatch --parsable -H -J wait --gres=gpu:2 --wrap true) && r=$(sbatch --parsable --wrap "sleep 600") &&
     squeue >out && head -n 1 out | grep "JOBID PARTITION     NAME     USER ST       TIME  NODES NODELIST(REASON)" &&
     grep "^ *$a *main *wait *ana PD *0:00 *1 (gpus_busy)$" out && grep "^ *$r *main *wrap *ana  R .* desk1$" out &&
     [ "$(squeue -h -j "$a" -o "%i %T %b")" = "$a PENDING gpu:2" ] && [ "$(squeue -h -t R -o %i)" = "$r" ] &&
@@ -80,7 +80,7 @@ test_expect 'sinfo' '
 
 test_expect 'sacct tells how jobs ended' '
     id=$(sbatch --parsable -J fails --wrap "exit 7") && state_is "$id" failed &&
-    sacct -X >out && grep "^JobID " out && grep "^$id .* FAILED *7:0 *00:00:0" out && grep "CANCELLED" out &&
+    sacct -X >out && grep "^JobID " out && grep "^$id .* FAILED *7:0 *00:0" out && grep "CANCELLED" out &&
     [ "$(sacct -n -P -j "$id" -o JobID,JobName,State,ExitCode)" = "$id|fails|FAILED|7:0" ] &&
     [ -z "$(sacct -n -S 2020-01-01 -E 2020-02-01)" ] && exits_with 2 sacct -o Nonsense && exits_with 2 sacct -S soon'
 

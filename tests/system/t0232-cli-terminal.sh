@@ -47,7 +47,7 @@ test_expect 'the terminal is restored when we are told to end, and the job goes 
 raw
 signal $s
 exit $([ $s = TERM ] && echo 143 || echo 129)
-cooked" nightshift run -t --name ended -- sh -c "echo ready; exec sleep 60" || exit 1
+cooked" nightshift run -t --name ended -- sh -c "echo ready; exec sleep 600" || exit 1
     done && [ "$(nightshift ps -n ended --no-headers | grep -c running)" = 2 ]'
 
 test_expect 'three times Ctrl-] leaves the job running' '
@@ -56,7 +56,7 @@ raw
 type \\x1d\\x1d\\x1d
 see detached
 exit 0
-cooked" nightshift run -t --name left -- sh -c "echo ready; exec sleep 60" && nightshift ps -n left | grep running'
+cooked" nightshift run -t --name left -- sh -c "echo ready; exec sleep 600" && nightshift ps -n left | grep running'
 
 test_expect 'attach and exec have a terminal, too' '
     id=$(nightshift run -d -t -- sh -c "stty -echo; while read x; do echo got \$x; done; exit 3") &&
@@ -89,7 +89,7 @@ type \\x03
 see [d]etach, [c]ancel, [k]eep watching?
 type d
 see goes on
-exit 0" nightshift run --name asked -- sh -c "echo going; exec sleep 60" && nightshift ps -n asked | grep running'
+exit 0" nightshift run --name asked -- sh -c "echo going; exec sleep 600" && nightshift ps -n asked | grep running'
 
 test_expect 'k keeps watching, c cancels' '
     on_terminal "see going
@@ -102,7 +102,7 @@ see eep watching?
 type c
 see was cancelled
 exit 143
-cooked" nightshift run -- sh -c "echo going; exec sleep 60"'
+cooked" nightshift run -- sh -c "echo going; exec sleep 600"'
 
 test_expect 'a second Ctrl-C cancels' '
     on_terminal "see going
@@ -111,7 +111,7 @@ see eep watching?
 type \\x03
 see was cancelled
 exit 143
-cooked" nightshift run -- sh -c "echo going; exec sleep 60"'
+cooked" nightshift run -- sh -c "echo going; exec sleep 600"'
 
 test_expect 'a job that waits for its terminal says why and can be cancelled' '
     on_terminal "see waits: 1 GPUs asked for
@@ -143,7 +143,7 @@ exit 0
 cooked" nightshift ps -w'
 
 test_expect 'top shows machines and jobs, cancels, and leaves the screen as it was' '
-    id=$(nightshift run -d --name toptest -g 1 -- sleep 60) && on_terminal "see running
+    id=$(nightshift run -d --name toptest -g 1 -- sleep 600) && on_terminal "see running
 see desk1
 see toptest
 see q quit

@@ -95,7 +95,7 @@ nightshiftd $settings --libexec /no-such-folder 2>daemon.log &
 daemon=$!
 trap 'kill $daemon 2>/dev/null; wait $daemon; cd / && rm -rf "$here"' EXIT
 tries=0 # it says so when it listens
-until grep -q ' started ' daemon.log || [ "$tries" = 300 ] || ! kill -0 $daemon; do
+until grep -q ' started ' daemon.log || [ "$tries" = 1200 ] || ! kill -0 $daemon; do
     tries=$((tries + 1))
     sleep 0.1
 done

@@ -27,6 +27,7 @@ cat >want <<'LIST'
 755 bin/nightshift
 755 bin/nightshift-sim
 755 bin/nightshift-top
+755 libexec/nightshift/nightshift-agent
 755 libexec/nightshift/nightshift-init
 755 libexec/nightshift/nightshift-keeper
 755 libexec/nightshift/nightshift-signin
@@ -36,6 +37,7 @@ cat >want <<'LIST'
 777 libexec/nightshift/slurm/sinfo
 777 libexec/nightshift/slurm/squeue
 777 libexec/nightshift/slurm/srun
+644 lib/systemd/system/nightshift-agent.service
 644 lib/systemd/system/nightshift-keeper.service
 644 lib/systemd/system/nightshift-signin.socket
 644 lib/systemd/system/nightshift-signin@.service
@@ -49,6 +51,7 @@ cat >want <<'LIST'
 644 share/fish/vendor_completions.d/nightshift.fish
 644 share/man/man1/nightshift-sim.1
 644 share/man/man1/nightshift.1
+644 share/man/man8/nightshift-agent.8
 644 share/man/man8/nightshift-keeper.8
 644 share/man/man8/nightshiftd.8
 644 share/zsh/site-functions/_nightshift
@@ -64,7 +67,8 @@ test_expect 'nothing is put outside the prefix' '
 test_expect 'the units start what was installed' '
     grep "^ExecStart=$real/sbin/nightshiftd$" "$prefix/lib/systemd/system/nightshiftd.service" &&
     grep "^ExecStart=$real/libexec/nightshift/nightshift-keeper " \
-        "$prefix/lib/systemd/system/nightshift-keeper.service"'
+        "$prefix/lib/systemd/system/nightshift-keeper.service" &&
+    grep "^ExecStart=$real/libexec/nightshift/nightshift-agent " "$prefix/lib/systemd/system/nightshift-agent.service"'
 
 test_expect 'the words of Slurm lead to the program and are not in bin' '
     for word in sacct sbatch scancel sinfo squeue srun; do
