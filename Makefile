@@ -1,12 +1,12 @@
 # Front door only: every line forwards to meson or to a script.  No source file is named here.
 B      ?= build
 DATA   ?=
-TESTS  ?= --no-suite long --no-suite trace
+TESTS  ?= --no-suite long --no-suite trace --no-suite kube --no-suite kube-long
 prefix ?= /usr/local
 # gcc's sanitizers warn falsely at -O2, hence a debug build that does not stop on warnings.
 SANITIZE = -Dbuildtype=debug -Dwerror=false
-# The same tests on another build; lints do not depend on the compiler.
-VARIANT  = $(MAKE) --no-print-directory test TESTS='$(TESTS) --no-suite lint'
+# The same tests on another build; lints do not depend on the compiler.  LESS: what else is left out there.
+VARIANT  = $(MAKE) --no-print-directory test TESTS='$(TESTS) --no-suite lint $(LESS)'
 
 all: $(B)/build.ninja
 	@ninja -C $(B)
@@ -32,7 +32,22 @@ check: all                  ## the quick loop: incremental build, all but the sl
 test-long: deps-dev         ## everything, on a virtual machine and in a fresh Debian 12 too
 	@./tools/install-deps --long
 	@$(MAKE) --no-print-directory all
-	@./tools/run-tests $(B)
+	@./tools/run-tests $(B) --no-suite kube --no-suite kube-long
+
+test-kube: deps             ## the tests on a real Kubernetes, which is built once (root; ARGS='kube/t1000*')
+	@./tools/install-deps --kube --image
+	@./tests/kube/build
+	@./tests/kube/build-helm
+	@$(MAKE) --no-print-directory all
+	@./tools/run-tests $(B) --suite kube $(ARGS)
+
+test-kube-long: deps        ## the same with the real operators of JobSet and Kubeflow, built once too
+	@./tools/install-deps --kube --image
+	@./tests/kube/build
+	@./tests/kube/build-helm
+	@./tests/kube/build-operators
+	@$(MAKE) --no-print-directory all
+	@./tools/run-tests $(B) --suite kube-long $(ARGS)
 
 asan: deps-dev              ## the tests under address and undefined-behaviour sanitizers
 	@$(VARIANT) B=build-asan OPTS='-Db_sanitize=address,undefined $(SANITIZE)'
@@ -40,7 +55,8 @@ asan: deps-dev              ## the tests under address and undefined-behaviour s
 tsan: deps-dev              ## the tests under the thread sanitizer
 	@$(VARIANT) B=build-tsan OPTS='-Db_sanitize=thread $(SANITIZE)'
 
-clang: deps-dev             ## build and test with clang, warnings are errors
+clang: LESS = --no-suite system
+clang: deps-dev             ## build all with clang, warnings are errors; its unit, fuzz and property tests
 	@CC=clang $(VARIANT) B=build-clang
 
 coverage: deps-dev          ## which lines the tests reach
@@ -72,6 +88,17 @@ bench-many: deps            ## the whole product with 100,000 jobs in its store,
 	@$(MAKE) --no-print-directory all
 	@NIGHTSHIFT_BUILD=$(abspath $(B)) ./bench/many/run
 
+bench-clients: deps         ## a thousand open pages and 200 requests a second for a minute, against its bars (root)
+	@$(MAKE) --no-print-directory all
+	@NIGHTSHIFT_BUILD=$(abspath $(B)) ./bench/clients/run $(ARGS)
+
+bench-kube: deps            ## pods of others on a real API server, beside kube-scheduler (ARGS='--quick')
+	@./tools/install-deps --kube
+	@./tests/kube/build
+	@./tests/kube/build-helm
+	@$(MAKE) --no-print-directory all
+	@NIGHTSHIFT_BUILD=$(abspath $(B)) ./bench/kube/run $(ARGS)
+
 gates: deps                 ## what the published results demand: make gates DATA=folder
 	@$(MAKE) --no-print-directory all
 	@./bench/gates "$(DATA)"
@@ -95,6 +122,5 @@ clean:                      ## remove every build folder
 help:                       ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
 
-.PHONY: all run lab test check test-long asan tsan clang coverage fuzz lint tidy bench bench-slurm bench-many gates \
-	fmt deps \
-	deps-dev install clean help
+.PHONY: all run lab test check test-long test-kube test-kube-long asan tsan clang coverage fuzz lint tidy bench bench-slurm \
+	bench-many bench-clients bench-kube gates fmt deps deps-dev install clean help
