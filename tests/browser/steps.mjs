@@ -10,6 +10,9 @@ import { chromium } from 'playwright-core';
 const flags = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
   '--disable-component-update', '--disable-sync'];
 
+/** Among the statuses that a step expects: no connection, which a browser calls by a dozen names. */
+export const AWAY = 'away';
+
 /** given: {url, chromium, profile}; a browser of its own, which reaches this machine only. */
 export async function open(given, more = {}) {
   const context = await chromium.launchPersistentContext(given.profile, { executablePath: given.chromium, args: flags, ...more });
@@ -27,9 +30,9 @@ export async function open(given, more = {}) {
 function watch(state, page) {
   page.on('pageerror', (e) => state.wrong.push(`a script failed: ${e.message}`));
   page.on('console', (said) => {
-    const refused = /^Failed to load resource: (?:the server responded with a status of (\d+)|net::(ERR_\w+))/.exec(said.text());
+    const refused = /^Failed to load resource: (?:the server responded with a status of (\d+)|net::ERR_)/.exec(said.text());
     if (said.type() !== 'error' || !said.location().url.startsWith(state.url)) return;
-    const why = refused && (refused[1] ? Number(refused[1]) : refused[2]);
+    const why = refused && (refused[1] ? Number(refused[1]) : AWAY);
     if (!refused || !state.expected.includes(why)) state.wrong.push(`${said.text()} (${said.location().url})`);
   });
 }

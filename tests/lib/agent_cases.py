@@ -196,7 +196,7 @@ def _(m):
     seen = m.load()["seen_ms"]
     wait_for("more reports", lambda: (m.load()["seen_ms"] or 0) > seen + 1000)
     same(m.state()["state"], "up")
-    m.c.ask("POST", f"/v1/jobs/{job}/signal", {"signal": "USR1"})
+    m.c.signal(job, "USR1")
     ended = m.c.wait_end(job)
     same(ended["state"], "failed")
     assert "exit code 3" in ended["message"] and "GPU 1 fell off the bus" in ended["message"], ended["message"]

@@ -218,7 +218,7 @@ def _(c):
     down = conn.getresponse()
     c.ask("POST", f"/v1/jobs/{number}/stream/{KEY}?n=1", exec_frame(["true"]), kind="application/octet-stream")
     down.read()
-    c.ask("POST", f"/v1/jobs/{number}/signal", {"signal": "CONT"})
+    c.signal(number, "CONT")
     c.ask("POST", f"/v1/jobs/{number}/cancel", {"reason": "the room is too hot"})
     c.wait_end(number)
     held = c.submit(["true"], uid=ANA, held=True, resources=SMALL)

@@ -333,6 +333,11 @@ class Cluster:
             return job if job["state"] in states else None
         return wait_for(f"job {number} to be {' or '.join(states)}", look)
 
+    def signal(self, number, name):
+        """To a job that runs: it may write before its start is on the disk, and takes no signal until then."""
+        self.wait_state(number, "running")
+        self.ask("POST", f"/v1/jobs/{number}/signal", {"signal": name})
+
     def wait_end(self, number):
         return self.wait_state(number, *ENDED)
 

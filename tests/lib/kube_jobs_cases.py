@@ -82,7 +82,7 @@ def _(c):
 def _(c):
     job = c.submit(["sh", "-c", "trap 'echo got it; exit 4' USR2; echo ready; while :; do sleep 0.1; done"], **SMALL)
     cl.wait_for("it is ready", lambda: "ready" in c.text_of(job))
-    c.ask("POST", f"/v1/jobs/{job}/signal", {"signal": "USR2"})
+    c.signal(job, "USR2")
     same(c.wait_end(job)["exit_code"], 4)
     assert "got it" in c.text_of(job)
 

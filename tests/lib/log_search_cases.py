@@ -113,7 +113,7 @@ def _(w):
     reader = threading.Thread(target=lambda: got.append(w.type("ada", "-f", "--grep", "word", number)))
     reader.start()
     wait_for("the first word", lambda: "first word" in w.grep(number, "word"))
-    w.c.ask("POST", f"/v1/jobs/{number}/signal", {"signal": "USR1"})
+    w.c.signal(number, "USR1")
     reader.join(cl.PATIENCE_S)
     same(len(got), 1)
     same(got[0][:2], (0, "first word\nlast word\n"))
@@ -135,7 +135,7 @@ def _(w):
                     w.c.kill_daemon()
                     w.c.start()
                     w.c.wait_ready()
-                w.c.ask("POST", f"/v1/jobs/{number}/signal", {"signal": "USR1"})
+                w.c.signal(number, "USR1")
                 same(reader.wait(cl.PATIENCE_S), 0)
             finally:
                 reader.kill()

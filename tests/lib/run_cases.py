@@ -348,7 +348,7 @@ def _(c):
 def _(c):
     number = run(c, "trap 'echo got it; exit 5' USR2; sleep 600 & wait")
     one_process(c, number)
-    c.ask("POST", f"/v1/jobs/{number}/signal", {"signal": "USR2"})
+    c.signal(number, "USR2")
     same((c.wait_end(number)["exit_code"], c.text_of(number)), (5, "got it\n"))
 
 
@@ -570,8 +570,7 @@ def _(c):
             reader.start()
             wait_for("the disk to be full", lambda: processes(small, 1, "sleep"), 4 * cl.PATIENCE_S)
             os.unlink(f.name)
-            small.wait_state(1, "running")
-            small.ask("POST", "/v1/jobs/1/signal", {"signal": "USR1"})
+            small.signal(1, "USR1")
             reader.join()
         same(p.returncode, 0)
         out, err, lost = seen[0], seen[1].decode(), small.job(1)["message"]
