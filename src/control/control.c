@@ -3,7 +3,6 @@
 #include <stdio.h>
 
 #include "control/state.h"
-#include "core/device.h"
 
 static const struct {
     const char *name, *help;
@@ -85,14 +84,7 @@ struct control *control_free(struct control *c)
         c->written->c = NULL; /* the store has it still */
     book_free(&c->book);
     accounts_free(&c->accounts);
-    for (size_t i = 0; i < c->machines; i++) {
-        for (size_t k = 0; k < c->machine[i].gpus; k++)
-            free(c->machine[i].gpu_uuid[k]);
-        free(c->machine[i].gpu_uuid);
-        free(c->machine[i].devices);
-        free(c->machine[i].name);
-    }
-    free(c->machine);
+    fleet_free(c);
     free(c->watch);
     free(c->ended);
     free(c->homes);
@@ -140,124 +132,6 @@ void control_stop(struct control *c)
 
 /* ---- machines ---- */
 
-static struct machine *machine_of(struct control *c, struct str name)
-{
-    for (size_t i = 0; i < c->machines; i++)
-        if (str_is(name, c->machine[i].name))
-            return &c->machine[i];
-    return NULL;
-}
-
-static void remember_machine(struct control *c, const struct engine_event *ev)
-{
-    const struct event_node *n = ev->machine.node;
-    struct machine *m = machine_of(c, n->name);
-    if (!m) {
-        vec_grow(c->machine, c->machines, c->machine_cap);
-        m = &c->machine[c->machines++];
-        *m = (struct machine){ .name = xcalloc(n->name.n + 1, 1) };
-        memcpy(m->name, n->name.p, n->name.n);
-    }
-    for (size_t k = 0; k < m->gpus; k++)
-        free(m->gpu_uuid[k]);
-    free(m->gpu_uuid);
-    m->simulated = ev->machine.simulated;
-    m->gpus = n->gpus;
-    m->gpu_uuid = xcalloc(n->gpus + 1, sizeof *m->gpu_uuid);
-    for (size_t k = 0; k < n->gpus; k++)
-        m->gpu_uuid[k] = xstrdup(ev->machine.gpu_uuid ? ev->machine.gpu_uuid[k] : "");
-}
-
-static bool shrank(const struct event_node *n, const struct node_view *was)
-{
-    bool other_model = was->gpus && !str_is(n->model, was->model ? was->model : "");
-    return n->gpus < was->gpus || n->cpu_milli < was->cpu_milli || n->mem_mib < was->mem_mib ||
-           other_model || !devices_cover(n->devices, str_of(was->devices));
-}
-
-/* A node's figures are fixed in the core, so a machine that has others waits for a new journal. */
-static void note_change(struct control *c, const struct event_node *n, const struct node_view *was,
-                        enum node_state state)
-{
-    struct machine *m = machine_of(c, n->name);
-    m->changed = was && (was->gpus != n->gpus || was->cpu_milli != n->cpu_milli ||
-                         was->mem_mib != n->mem_mib || !str_is(n->devices, was->devices) ||
-                         (n->gpus && !str_is(n->model, was->model ? was->model : "")));
-    if (!m->changed)
-        return;
-    m->node = *n;
-    m->node.net_switch = m->node.pool = m->node.traits = STR(""); /* as the core has them */
-    m->state = state;
-    free(m->devices);
-    m->devices = xcalloc(n->devices.n + 1, 1);
-    if (n->devices.n)
-        memcpy(m->devices, n->devices.p, n->devices.n);
-    m->node.devices = str_of(m->devices);
-    snprintf(m->model, sizeof m->model, "%.*s", STR_ARG(n->model));
-    log_event(c->config.log, LOG_WARN_, "node.changed", "node=%s gpus=%u cpu_milli=%u mem_mib=%u",
-              m->name, n->gpus, n->cpu_milli, n->mem_mib);
-}
-
-static bool find_node(struct control *c, struct str name, struct node_view *out)
-{
-    for (uint32_t i = 0; core_node(c->core, (node_id){ i }, out); i++)
-        if (str_is(name, out->name))
-            return true;
-    return false;
-}
-
-static void node_traits(struct control *c, const struct event_node *n)
-{
-    struct event ev = { .t_ms = control_now_ms(c), .kind = EVENT_NODE_TRAITS };
-    struct err e;
-    ev.node_traits = (struct event_node_traits){ n->name, n->traits };
-    if (turn_apply(c, &ev, &e) < 0)
-        log_event(c->config.log, LOG_ERROR_, "node.refused", "why=%s", e.msg);
-}
-
-static void node_event(struct control *c, const struct engine_event *ev)
-{
-    const struct event_node *n = ev->machine.node;
-    struct node_view v = { 0 };
-    struct err e;
-    struct event up = { .t_ms = control_now_ms(c), .kind = EVENT_NODE, .node = *n };
-    up.node.pool = STR(""); /* pools_move puts it there, once there is one */
-    pools_told(c, n->name, n->pool);
-    bool known = find_node(c, n->name, &v);
-    if (!known && turn_apply(c, &up, &e) < 0) {
-        log_event(c->config.log, LOG_ERROR_, "node.refused", "node=%.*s why=%s", STR_ARG(n->name),
-                  e.msg);
-        return;
-    }
-    remember_machine(c, ev);
-    if (known && !str_is(n->traits, v.traits))
-        node_traits(c, n);
-    note_change(c, n, known ? &v : NULL, ev->machine.state);
-    /* An operator's drain outlives the machine's absence.  What a machine does not have any more
-     * must not be given out: segment_review lets it up again, with its new figures. */
-    enum node_state now = known ? v.state : NODE_UP;
-    enum node_state then = known && shrank(n, &v) ? NODE_DOWN : ev->machine.state;
-    if (then != now && now != NODE_DRAIN) {
-        up = (struct event){ .t_ms = up.t_ms, .kind = EVENT_NODE_STATE };
-        up.node_state = (struct event_node_state){ .name = n->name, .state = then };
-        if (turn_apply(c, &up, &e) < 0)
-            log_event(c->config.log, LOG_ERROR_, "node.refused", "why=%s", e.msg);
-    }
-    pools_move(c);
-    turn_close_soon(c, true);
-}
-
-bool control_node(const struct control *c, struct str name, struct control_node *out)
-{
-    const struct machine *m = machine_of((struct control *)(uintptr_t)c, name);
-    if (!m)
-        return false;
-    *out = (struct control_node){ .simulated = m->simulated,
-                                  .gpu_uuid = (const char *const *)m->gpu_uuid,
-                                  .gpus = m->gpus };
-    return true;
-}
-
 int control_node_state(struct control *c, struct str node, enum node_state state,
                        struct control_done done, struct err *e)
 {
@@ -302,7 +176,7 @@ void control_engine_event(void *control, const struct engine_event *ev)
         log_plain(c->config.log, LOG_WARN_, "engine.away");
         turn_tell(c);
         return;
-    case ENGINE_NODE: node_event(c, ev); return;
+    case ENGINE_NODE: fleet_event(c, ev); return;
     case ENGINE_PROGRESS:
     case ENGINE_STARTED:
     case ENGINE_FAILED:

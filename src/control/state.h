@@ -60,13 +60,11 @@ struct machine {
     bool simulated;
     char **gpu_uuid;
     size_t gpus;
-    /* What it has now is not what the core thinks: set right when what runs there fits into it.
-     * One that has less of something takes no new job until then. */
-    bool changed;
-    struct event_node node; /* name and model: see `name`, `model` */
+    enum node_state state;  /* as the engine tells it */
+    bool changed;           /* what it has is not what the core thinks: see fleet.c */
+    struct event_node node; /* as it is then; its text is in the next two */
     char model[NAME_MAX_BYTES + 1];
-    char *devices;         /* what `node` says of them */
-    enum node_state state; /* as the engine tells it */
+    char *devices;
 };
 
 struct
@@ -205,6 +203,11 @@ struct submit_kept {
     bool runs; /* it is placed next, whatever the record says */
 };
 struct entry *submit_again(struct control *c, const struct submit_kept *k, struct err *e);
+
+/* fleet.c */
+void fleet_event(struct control *c, const struct engine_event *ev); /* ENGINE_NODE */
+void fleet_review(struct control *c); /* those that could not change before */
+void fleet_free(struct control *c);
 
 /* segment.c */
 void segment_review(struct control *c);

@@ -167,6 +167,7 @@ static void decide(struct control *c)
     int64_t now_ms = control_now_ms(c), from_ns = clock_mono_ns();
     arena_reset(&c->arena);
     tenants_review(c);
+    fleet_review(c);
     core_pass(c->core, now_ms, &c->arena, &plan);
     uint64_t took_ns = (uint64_t)(clock_mono_ns() - from_ns);
     count_pass(&c->stats, took_ns);

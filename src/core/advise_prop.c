@@ -75,7 +75,7 @@ static bool advice_helps(const struct core *c, const struct world *w, uint64_t i
                                .user = str_of(leaf->name),
                                .request = ad->request,
                                .models = model_names(copy, ad->request.models, &a),
-                               .devices = cluster_devices_text(&copy->cluster, &ad->request, &a),
+                               .devices = cluster_devices_text(&c->cluster, &ad->request, &a),
                                .priority = (enum priority)j->priority,
                                .limit_ms = ad->limit_ms ? ad->limit_ms : j->limit_ms,
                                .thaw_cost_ms = ad->kind == ADVICE_FREEZE ? 10000 : j->thaw_cost_ms,

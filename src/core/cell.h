@@ -12,8 +12,11 @@ void node_mark_freed(struct cluster *c, uint32_t node); /* it may have more room
 /* The cluster's totals count the nodes that are offered. */
 void count_node(struct cluster *c, const struct node *n, bool add);
 
+/* May there be such a machine, whatever its name? */
+int check_build(const struct cluster *c, const struct event_node *n, struct err *e) MUST_USE;
+
 /* The kind of a node that is enrolled, made when it is not there yet. */
-uint32_t kind_of(struct cluster *c, const struct event_node *n, uint32_t model, uint32_t pool);
+uint32_t kind_of(struct cluster *c, const struct event_node *n, uint32_t pool);
 struct kind kind_build(const struct kind *k); /* what makes it this kind, without its machines */
 void change_kind(struct cluster *c, uint32_t node,
                  const struct kind *want); /* the node is of that kind from now on */

@@ -71,10 +71,8 @@ void count_node(struct cluster *c, const struct node *n, bool add)
         c->model_gpus[k->model] += add ? k->gpus : -(uint32_t)k->gpus;
 }
 
-static int check_node(const struct cluster *c, const struct event_node *n, struct err *e)
+int check_build(const struct cluster *c, const struct event_node *n, struct err *e)
 {
-    if (n->name.n == 0 || n->name.n > NAME_MAX_BYTES)
-        return err_set(e, ERR_INVALID, "a node needs a name of 1 to %d bytes", NAME_MAX_BYTES);
     if (n->gpus > GPUS_PER_NODE_MAX)
         return err_set(e, ERR_INVALID, "node '%.*s': %u GPUs; at most %d are supported",
                        STR_ARG(n->name), n->gpus, GPUS_PER_NODE_MAX);
@@ -85,6 +83,18 @@ static int check_node(const struct cluster *c, const struct event_node *n, struc
             return err_set(e, ERR_INVALID,
                            "node '%.*s': link group %u of GPU %u; groups are numbered from 0",
                            STR_ARG(n->name), n->link[g], g);
+    if (cluster_check_devices(c, n->devices, e) < 0)
+        return err_wrap(e, "node '%.*s'", STR_ARG(n->name));
+    if (n->gpus && c->models.n >= MODELS_MAX && names_find(&c->models, n->model) == NAME_NONE)
+        return err_set(e, ERR_TOO_LARGE, "node '%.*s': more than %d GPU models in one cluster",
+                       STR_ARG(n->name), MODELS_MAX);
+    return 0;
+}
+
+static int check_node(const struct cluster *c, const struct event_node *n, struct err *e)
+{
+    if (n->name.n == 0 || n->name.n > NAME_MAX_BYTES)
+        return err_set(e, ERR_INVALID, "a node needs a name of 1 to %d bytes", NAME_MAX_BYTES);
     if (names_find(&c->node_names, n->name) != NAME_NONE) {
         err_set(e, ERR_CONFLICT, "node '%.*s' is enrolled already", STR_ARG(n->name));
         return err_hint(e, "give each machine its own name");
@@ -92,14 +102,7 @@ static int check_node(const struct cluster *c, const struct event_node *n, struc
     if (n->pool.n && names_find(&c->pool_names, n->pool) == NAME_NONE)
         return err_set(e, ERR_NOT_FOUND, "node '%.*s': there is no pool '%.*s'", STR_ARG(n->name),
                        STR_ARG(n->pool));
-    if (traits_check_name(n->name, n->traits, e) < 0)
-        return -1;
-    if (cluster_check_devices(c, n->devices, e) < 0)
-        return err_wrap(e, "node '%.*s'", STR_ARG(n->name));
-    if (n->gpus && c->models.n >= MODELS_MAX && names_find(&c->models, n->model) == NAME_NONE)
-        return err_set(e, ERR_TOO_LARGE, "node '%.*s': more than %d GPU models in one cluster",
-                       STR_ARG(n->name), MODELS_MAX);
-    return 0;
+    return traits_check_name(n->name, n->traits, e) < 0 ? -1 : check_build(c, n, e);
 }
 
 static uint32_t switch_of(struct cluster *c, struct str name, uint32_t node)
@@ -125,14 +128,13 @@ int cluster_add_node(struct cluster *c, const struct event_node *n, struct err *
     uint32_t i = names_intern(&c->node_names, n->name);
     vec_grow(c->node, c->nodes, c->node_cap);
     c->nodes++;
-    uint32_t model = n->gpus ? names_intern(&c->models, n->model) : 0;
     struct node *nd = &c->node[i];
     *nd = (struct node){
         .name = xcalloc(1, n->name.n + 1), .cell = NONE, .kept = { .job = NONE }, .state = NODE_UP
     };
     memcpy(nd->name, n->name.p, n->name.n);
     nd->net_switch = switch_of(c, n->net_switch, i);
-    nd->kind = kind_of(c, n, model, pool_of(c, n->pool, i));
+    nd->kind = kind_of(c, n, pool_of(c, n->pool, i));
     c->kind[nd->kind].nodes++;
     nd->room = kind_room(&c->kind[nd->kind]);
     c->gpus += n->gpus;

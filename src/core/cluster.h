@@ -93,6 +93,11 @@ void cluster_init(struct cluster *c);
 void cluster_free(struct cluster *c);
 
 int cluster_add_node(struct cluster *c, const struct event_node *n, struct err *e) MUST_USE;
+/* A machine that is enrolled is as the event says from now on, with what runs there.  Nothing of it may be
+ * kept or promised then. */
+int cluster_check_change(const struct cluster *c, uint32_t node, const struct event_node *n,
+                         struct err *e) MUST_USE;
+void cluster_change_node(struct cluster *c, uint32_t node, const struct event_node *n);
 int cluster_set_model(struct cluster *c, const struct event_model *m, struct err *e) MUST_USE;
 void cluster_set_state(struct cluster *c, uint32_t node, enum node_state state);
 /* A pool, made when it is not there; pools are made open. */

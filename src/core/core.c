@@ -433,6 +433,25 @@ static int apply_pool(struct core *c, const struct event *ev, struct err *e)
     return 0;
 }
 
+/* What was planned with the machine as it was is planned anew. */
+static int apply_node_change(struct core *c, const struct event_node *n, struct err *e)
+{
+    uint32_t node = names_find(&c->cluster.node_names, n->name);
+    if (node == NAME_NONE)
+        return err_set(e, ERR_NOT_FOUND, "there is no node '%.*s'", STR_ARG(n->name));
+    if (cluster_check_change(&c->cluster, node, n, e) < 0)
+        return -1;
+    if (c->cluster.node[node].kept.job != NONE)
+        claims_drop(c, c->cluster.node[node].kept.job);
+    for (uint32_t i = 0; i < c->promises;)
+        if (slots_on(c->promise[i].slot, c->promise[i].n, node))
+            promise_break(c, c->promise[i].job);
+        else
+            i++;
+    cluster_change_node(&c->cluster, node, n);
+    return 0;
+}
+
 static int apply_node_state(struct core *c, const struct event_node_state *n, struct err *e)
 {
     uint32_t node = names_find(&c->cluster.node_names, n->name);
@@ -582,6 +601,7 @@ int core_apply(struct core *c, const struct event *ev, struct err *e)
     case EVENT_POOL: rc = apply_pool(c, ev, e); break;
     case EVENT_RESERVE: rc = reservation_set(c, &ev->reserve, ev->t_ms, e); break;
     case EVENT_NODE: rc = cluster_add_node(&c->cluster, &ev->node, e); break;
+    case EVENT_NODE_CHANGE: rc = apply_node_change(c, &ev->node, e); break;
     case EVENT_NODE_STATE: rc = apply_node_state(c, &ev->node_state, e); break;
     case EVENT_NODE_POOL: rc = apply_node_pool(c, &ev->node_pool, e); break;
     case EVENT_NODE_TRAITS: rc = traits_set_node(c, &ev->node_traits, e); break;

@@ -132,6 +132,9 @@ static void devices_used_and_free_are_all_there_are(void)
             bool taken = core_apply(c, &ev, &e) == 0;
             if (taken)
                 world_accepted(&w, &ev);
+            unsigned node;
+            if (taken && ev.kind == EVENT_NODE_CHANGE && sscanf(ev.node.name.p, "n%u", &node) == 1)
+                has[node] = ev.node.devices;
             if (taken && ev.kind == EVENT_SUBMIT)
                 asked[ev.submit.id.v] = ev.submit.devices;
             core_pass(c, w.now_ms, &a, &p);

@@ -13,12 +13,13 @@
 #include "core/types.h"
 
 #define EVENT_KINDS(X)                                                                             \
-    X(POLICY, "policy") /* the numbers of the policy */                                            \
-    X(MODEL, "model")   /* what a GPU model costs */                                               \
-    X(TENANT, "tenant") /* a tenant is made or changed */                                          \
-    X(USER, "user")     /* a user's weight inside a tenant */                                      \
-    X(POOL, "pool")     /* machines that are lent at the same times: made or changed */            \
-    X(NODE, "node")     /* a node is enrolled */                                                   \
+    X(POLICY, "policy")           /* the numbers of the policy */                                  \
+    X(MODEL, "model")             /* what a GPU model costs */                                     \
+    X(TENANT, "tenant")           /* a tenant is made or changed */                                \
+    X(USER, "user")               /* a user's weight inside a tenant */                            \
+    X(POOL, "pool")               /* machines that are lent at the same times: made or changed */  \
+    X(NODE, "node")               /* a node is enrolled */                                         \
+    X(NODE_CHANGE, "node_change") /* one that is enrolled has more of something, or less */        \
     X(NODE_STATE, "node_state")                                                                    \
     X(RESERVE, "reserve")         /* machines are one tenant's for a time; or no longer */         \
     X(NODE_POOL, "node_pool")     /* a node moves into a pool, or out of one */                    \
@@ -93,6 +94,7 @@ struct event_reserve {
     struct str nodes; /* "a,b,c"; empty: it is given up */
 };
 
+/* Of a change: what it is from then on; switch, pool and class stay, and so must what is in use. */
 struct event_node {
     struct str name, model, net_switch; /* net_switch may be empty */
     struct str pool;                    /* empty: none, it may always work */
@@ -225,7 +227,7 @@ struct event {
         struct event_tenant tenant;
         struct event_user user;
         struct event_pool pool;
-        struct event_node node;
+        struct event_node node; /* also of a change */
         struct event_node_state node_state;
         struct event_reserve reserve;
         struct event_node_pool node_pool;

@@ -42,7 +42,7 @@ static uint32_t fewest_nodes(const struct cluster *c, const struct request *r, u
             const struct kind *kind = &c->kind[sw ? c->node[sw->node[i]].kind : i];
             struct room idle = kind_room(kind);
             uint32_t fits = room_replicas(kind, &idle, r, r->replicas);
-            if (fits >= below || fits < k || !window_ever_takes(c, kind, r))
+            if (!kind->nodes || fits >= below || fits < k || !window_ever_takes(c, kind, r))
                 continue;
             n = (fits > k ? 0 : n) + (sw ? 1 : kind->nodes);
             k = fits;
@@ -273,7 +273,7 @@ bool gang_fits_idle(const struct cluster *c, const struct request *r)
     uint64_t replicas = 0, in_switch = 0;
     for (uint32_t i = 0; i < c->kinds; i++) {
         struct room idle = kind_room(&c->kind[i]);
-        if (!kind_in_zone(&c->kind[i], r))
+        if (!c->kind[i].nodes || !kind_in_zone(&c->kind[i], r))
             continue;
         uint32_t k = room_replicas(&c->kind[i], &idle, r, per_node_max(r));
         if (k >= r->replicas)

@@ -260,7 +260,7 @@ static int why_no_kind(const struct cluster *c, const struct request *r, struct 
     uint32_t dev = NONE;
     for (uint32_t i = 0; i < c->kinds; i++) {
         const struct kind *k = &c->kind[i];
-        if ((r->models && !(r->models >> k->model & 1)) || !kind_in_zone(k, r))
+        if (!k->nodes || (r->models && !(r->models >> k->model & 1)) || !kind_in_zone(k, r))
             continue;
         gpus = MAX(gpus, (uint32_t)k->gpus);
         gpu_mem_mib = MAX(gpu_mem_mib, k->gpu_mem_mib);
@@ -304,7 +304,7 @@ int place_check_possible(const struct cluster *c, const struct request *r, struc
     single.replicas = 1;
     for (uint32_t i = 0; i < c->kinds; i++) {
         struct room idle = kind_room(&c->kind[i]);
-        if (!kind_in_zone(&c->kind[i], r))
+        if (!c->kind[i].nodes || !kind_in_zone(&c->kind[i], r))
             continue;
         any = any || kind_allows(&c->kind[i], r);
         one = one || room_replicas(&c->kind[i], &idle, &single, 1) > 0;

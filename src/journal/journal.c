@@ -119,6 +119,16 @@ static const struct field {
     { EVENT_NODE, "links", F_LINKS, AT(node.link), false, NULL,
       "link group of each GPU; absent: one group" },
 
+    { EVENT_NODE_CHANGE, "name", F_STR, AT(node.name), true, NULL, "" },
+    { EVENT_NODE_CHANGE, "model", F_STR, AT(node.model), false, NULL,
+      "as of a node, like the rest" },
+    { EVENT_NODE_CHANGE, "devices", F_STR, AT(node.devices), false, NULL, "" },
+    { EVENT_NODE_CHANGE, "gpus", F_U32, AT(node.gpus), false, NULL, "" },
+    { EVENT_NODE_CHANGE, "gpu_mem_mib", F_U32, AT(node.gpu_mem_mib), false, NULL, "" },
+    { EVENT_NODE_CHANGE, "cpu_milli", F_U32, AT(node.cpu_milli), true, NULL, "" },
+    { EVENT_NODE_CHANGE, "mem_mib", F_U32, AT(node.mem_mib), true, NULL, "" },
+    { EVENT_NODE_CHANGE, "links", F_LINKS, AT(node.link), false, NULL, "" },
+
     { EVENT_NODE_POOL, "name", F_STR, AT(node_pool.name), true, NULL, "" },
     { EVENT_NODE_POOL, "pool", F_STR, AT(node_pool.pool), false, NULL, "absent: out of its pool" },
 

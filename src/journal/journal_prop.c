@@ -96,6 +96,16 @@ static bool same_wait(const struct core *a, const struct core *b, uint64_t id)
     return true;
 }
 
+/* Devices are numbered as they were met, which another way to the same state need not do in that order. */
+static bool same_request(struct request x, struct request y)
+{
+    for (int i = 0; i < DEVICES_EACH; i++) {
+        x.device[i] = x.device[i] != 0;
+        y.device[i] = y.device[i] != 0;
+    }
+    return memcmp(&x, &y, sizeof x) == 0;
+}
+
 static bool same_job(const struct core *a, const struct core *b, uint64_t id)
 {
     struct job_view j, k;
@@ -104,7 +114,7 @@ static bool same_job(const struct core *a, const struct core *b, uint64_t id)
         return false;
     return !has || (j.state == k.state && j.n == k.n && j.submit_ms == k.submit_ms &&
                     j.since_ms == k.since_ms && j.begin_ms == k.begin_ms && same_wait(a, b, id) &&
-                    memcmp(&j.request, &k.request, sizeof j.request) == 0 &&
+                    same_request(j.request, k.request) &&
                     (j.n == 0 || memcmp(j.slots, k.slots, j.n * sizeof *j.slots) == 0));
 }
 
@@ -232,6 +242,15 @@ static bool same_rules(const struct share_view *x, const struct share_view *y)
            x->budget_from_ms == y->budget_from_ms && x->budget_until_ms == y->budget_until_ms;
 }
 
+/* What a share of a GPU by its memory counts is said when it starts, by the machines that there are then: made anew after
+ * those have changed it may count otherwise. */
+static bool same_used(struct amounts x, struct amounts y, const struct world *w)
+{
+    if (w->changed)
+        x.of[RES_GPU] = y.of[RES_GPU];
+    return memcmp(&x, &y, sizeof x) == 0;
+}
+
 /* As same_state, but shares are found by name and the past may be off by a rounding. */
 static bool same_facts(const struct core *a, const struct core *b, const struct world *w)
 {
@@ -240,10 +259,10 @@ static bool same_facts(const struct core *a, const struct core *b, const struct 
     struct node_view m, n;
     for (uint32_t i = 0; core_share(a, (share_id){ i }, w->now_ms, &x); i++) {
         const char *path = share_path(a, (share_id){ i }, w->now_ms, &arena);
-        if (!find_share(b, path, w->now_ms, &arena, &y) ||
-            memcmp(&x.used, &y.used, sizeof x.used) != 0 || x.waiting != y.waiting ||
-            x.cost_milli != y.cost_milli || x.past_milli - y.past_milli > 1 ||
-            y.past_milli - x.past_milli > 1 || x.guarantee_milli != y.guarantee_milli ||
+        if (!find_share(b, path, w->now_ms, &arena, &y) || !same_used(x.used, y.used, w) ||
+            x.waiting != y.waiting || x.cost_milli != y.cost_milli ||
+            x.past_milli - y.past_milli > 1 || y.past_milli - x.past_milli > 1 ||
+            x.guarantee_milli != y.guarantee_milli ||
             memcmp(&x.limit, &y.limit, sizeof x.limit) != 0 || !same_rules(&x, &y))
             return false;
     }

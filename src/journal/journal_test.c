@@ -8,6 +8,18 @@ static const struct after two_afters[] = { { { 7 }, 1, AFTER_OK }, { { 20 }, 100
 static const struct model_limit two_limits[] = { { { "A100|H100", 9 }, 4000 }, { { "T4", 2 }, 0 } };
 static const struct slot two_slots[] = { { 3, 0x81, 1000 }, { 7, 0, 0 } };
 
+static struct event_node changed_node(void)
+{
+    return (struct event_node){ .name = STR("srv1"),
+                                .model = STR("A100"),
+                                .devices = STR("x/nic=1"),
+                                .gpus = 2,
+                                .gpu_mem_mib = 40960,
+                                .cpu_milli = 63000,
+                                .mem_mib = 262143,
+                                .link = { 0, 1 } };
+}
+
 static struct event_tenant whole_tenant(const struct amounts *half)
 {
     return (struct event_tenant){ .name = STR("vision"),
@@ -26,12 +38,18 @@ static struct event_tenant whole_tenant(const struct amounts *half)
                                   .removed = true };
 }
 
-static struct event of(enum event_kind kind)
+static struct amounts half_limit(void)
 {
-    struct event ev = { .t_ms = 1700000000123, .kind = kind };
     struct amounts half = AMOUNTS_NO_LIMIT;
     half.of[RES_GPU] = 4000;
     half.of[RES_JOBS] = 0;
+    return half;
+}
+
+static struct event of(enum event_kind kind)
+{
+    struct event ev = { .t_ms = 1700000000123, .kind = kind };
+    struct amounts half = half_limit();
     switch (kind) {
     case EVENT_POLICY:
         for (size_t i = 0; policy_key(i); i++)
@@ -52,6 +70,7 @@ static struct event of(enum event_kind kind)
                                  STR("x/nic=2"), 4,           40960,     64000,        262144,
                                  { 0, 0, 1, 1 } };
         break;
+    case EVENT_NODE_CHANGE: ev.node = changed_node(); break;
     case EVENT_NODE_TRAITS: /* of the same form */
     case EVENT_NODE_POOL:
         ev.node_pool = (struct event_node_pool){ STR("srv1"), STR("desks") };
@@ -150,6 +169,9 @@ static const char *const lines[] = {
                      "\"pool\":\"desks\",\"traits\":\"c\\\"1\",\"devices\":\"x/nic=2\",\"gpus\":4,"
                      "\"gpu_mem_mib\":40960,\"cpu_milli\":64000,\"mem_mib\":262144,"
                      "\"links\":[0,0,1,1]}\n",
+    [EVENT_NODE_CHANGE] = T "\"node_change\",\"name\":\"srv1\",\"model\":\"A100\","
+                            "\"devices\":\"x/nic=1\",\"gpus\":2,\"gpu_mem_mib\":40960,"
+                            "\"cpu_milli\":63000,\"mem_mib\":262143,\"links\":[0,1]}\n",
     [EVENT_NODE_STATE] = T "\"node_state\",\"name\":\"srv1\",\"state\":\"drain\"}\n",
     [EVENT_SUBMIT] = T "\"submit\",\"job\":42,\"tenant\":\"vision\",\"user\":\"ann\","
                        "\"models\":\"A100|V100\",\"devices\":\"x/"

@@ -13,7 +13,7 @@ int event_check_names(const struct event *ev, struct err *e)
 {
     if (ev->kind == EVENT_TENANT)
         return check_name(ev->tenant.name, "name", e);
-    if (ev->kind == EVENT_NODE)
+    if (ev->kind == EVENT_NODE || ev->kind == EVENT_NODE_CHANGE)
         return check_name(ev->node.name, "name", e) < 0 ? -1
                                                         : check_name(ev->node.model, "model", e);
     if (ev->kind == EVENT_SUBMIT)
@@ -67,6 +67,7 @@ void event_keep(struct arena *a, struct event *ev)
         ev->user.user = keep_str(a, ev->user.user);
         break;
     case EVENT_NODE:
+    case EVENT_NODE_CHANGE:
         ev->node.name = keep_str(a, ev->node.name);
         ev->node.model = keep_str(a, ev->node.model);
         ev->node.net_switch = keep_str(a, ev->node.net_switch);

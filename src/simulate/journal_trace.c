@@ -116,7 +116,8 @@ static const char *wrong_field(const struct event *ev, const struct err *e)
 {
     switch (ev->kind) {
     case EVENT_TENANT: return wrong_tenant_field(&ev->tenant, e);
-    case EVENT_NODE: return wrong_node_field(&ev->node, e);
+    case EVENT_NODE:
+    case EVENT_NODE_CHANGE: return wrong_node_field(&ev->node, e);
     case EVENT_SUBMIT: return wrong_submit_field(e);
     case EVENT_JOB: return e->code == ERR_NOT_FOUND ? "job" : "what";
     case EVENT_PLACE:

@@ -289,7 +289,8 @@ static int tell_step(struct own *o, const struct trace_step *s, uint32_t ghost, 
     case EVENT_SUBMIT:
         return submit(o, o->p->jobs + ghost, &ev, e) < 0 && !o->p->t->changed ? -1 : 0;
     case EVENT_MODEL:
-    case EVENT_RESERVE: /* machines that are not in this world leave it as it was */
+    case EVENT_NODE_CHANGE: /* where other jobs run than did it may not be possible */
+    case EVENT_RESERVE:     /* machines that are not in this world leave it as it was */
         return own_tell(o, &ev, e) < 0 && !o->p->t->changed ? -1 : 0;
     case EVENT_TENANT: return tell_tenant(o, &ev, e);
     case EVENT_POOL:

@@ -234,7 +234,8 @@ static void forget_steps(struct trace *t, struct str node)
     for (uint32_t i = 0; i < t->steps; i++) {
         struct trace_step *s = &t->step[i];
         bool event = s->kind == STEP_EVENT;
-        if ((event && s->ev.kind == EVENT_NODE && str_eq(s->ev.node.name, node)) ||
+        bool enrols = event && (s->ev.kind == EVENT_NODE || s->ev.kind == EVENT_NODE_CHANGE);
+        if ((enrols && str_eq(s->ev.node.name, node)) ||
             (event && s->ev.kind == EVENT_NODE_POOL && str_eq(s->ev.node_pool.name, node)) ||
             (event && s->ev.kind == EVENT_NODE_TRAITS && str_eq(s->ev.node_traits.name, node)) ||
             ((s->kind == STEP_LOST || (event && s->ev.kind == EVENT_NODE_STATE)) &&

@@ -293,6 +293,18 @@ static struct event change_traits(struct world *w)
     return ev;
 }
 
+/* A machine of another build, or one of which others take more or less.  Often refused: it is in use. */
+static struct event change_node(struct world *w)
+{
+    uint32_t i = rng_below(&w->rng, w->nodes);
+    struct event ev = node_event(w, i);
+    ev.kind = EVENT_NODE_CHANGE;
+    ev.node.net_switch = ev.node.pool = ev.node.traits = STR("");
+    ev.node.cpu_milli -= rng_below(&w->rng, 4) * 1000;
+    ev.node.mem_mib -= rng_below(&w->rng, 4) * 1024;
+    return ev;
+}
+
 struct event world_event(struct world *w)
 {
     struct event ev = { .kind = EVENT_JOB };
@@ -307,6 +319,8 @@ struct event world_event(struct world *w)
         return reserve_event(w);
     if (w->traits && rng_below(&w->rng, 12) == 0)
         return change_traits(w);
+    if (w->faults && rng_below(&w->rng, 15) == 0)
+        return change_node(w);
     if (w->faults && w->pools && rng_below(&w->rng, 50) == 0) {
         ev.kind = EVENT_NODE_POOL;
         ev.node_pool.name = name(w, "n", rng_below(&w->rng, w->nodes));
@@ -335,6 +349,7 @@ struct event world_event(struct world *w)
 
 void world_accepted(struct world *w, const struct event *ev)
 {
+    w->changed = w->changed || ev->kind == EVENT_NODE_CHANGE;
     if (ev->kind != EVENT_SUBMIT)
         return;
     w->last_job = ev->submit.id.v;

@@ -19,11 +19,12 @@ struct world {
     uint64_t *live; /* jobs that were accepted and have not ended, as far as the world knows */
     size_t lives, live_cap;
     bool limits;   /* tenants have some */
-    bool faults;   /* nodes go down, jobs are lost, people cancel and freeze */
+    bool faults;   /* nodes go down and change, jobs are lost, people cancel and freeze */
     bool freezes;  /* jobs can be taken back */
     bool reserves; /* machines are reserved, and jobs name that */
     bool rules; /* tenants have limits by model, pools, an end, budgets; they move, come and go */
     int64_t period_ms[WORLD_TENANTS]; /* when the budget's period of each ends that was said last */
+    bool changed;                     /* machines have */
     uint32_t pools;   /* of machines that are lent at times; 0: all may always work */
     uint32_t devices; /* kinds of them that some machines have and some jobs ask for; 0: none */
     uint32_t traits;  /* classes that some machines have and some jobs ask for; 0: none */
