@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import cluster as cl  # noqa: E402
@@ -17,6 +18,7 @@ from cluster import wait_for  # noqa: E402
 NIGHTSHIFT = f"{cl.BUILD}/nightshift"
 SMALL = {"cpus": 1, "mem": "64Mi"}
 PEOPLE = {"ada": ("ours", "member"), "bob": ("ours", "member"), "lena": ("ours", "lead"), "eve": ("theirs", "lead")}
+IDLE_S = 2  # of the setting notice_idle
 LOGIN = ("nightshift", "s3cret word")
 case = Cases()
 
@@ -320,18 +322,86 @@ def _(w):
     same(sum(one["event"]["data"]["count"] for one in w.hook.got), 200)
 
 
-@case("more than a user may have waiting drops the oldest, and says so")
+@case("many jobs one after the other are few notices too")
 def _(w):
     w.choose("ada", webhook=w.hook.url())
-    w.hook.feel("refuse")
-    before = w.metric("notices_dropped_total")
-    for i in range(120):
-        w.begin("ada", "true", name=f"n{i}", array="0-0", resources={"cpus": 0.1, "mem": "16Mi"})
-    wait_for("some to be dropped", lambda: w.metric("notices_dropped_total") > before or
-             all(j["state"] in cl.ENDED for j in w.c.ask("GET", "/v1/jobs?user=ada&state=all&limit=120")["jobs"]))
-    assert w.metric("notices_waiting") <= 100
-    w.hook.feel("take")
+    numbers = [w.begin("ada", "true", name=f"n{i}", resources={"cpus": 0.1, "mem": "16Mi"}) for i in range(60)]
+    for number in numbers:
+        w.c.wait_end(number)
+    wait_for("all to be told", lambda: sum(one["event"]["data"]["count"] for one in list(w.hook.got)) == 60)
     wait_over(w, "ada")
+    assert len(w.hook.got) <= 30, w.hook.subjects()
+
+
+# ---- machines ----
+
+class Machine:
+    """What an agent would tell."""
+
+    def __init__(self, c):
+        self.c, self.number = c, 0
+        self.node = c.ask("GET", "/v1/nodes")["nodes"][0]["name"]
+        self.uuids = [gpu["uuid"] for gpu in c.ask("GET", "/v1/gpus")["gpus"]]
+
+    def report(self, util, findings=()):
+        self.number += 1
+        lines = ["nightshift-report 1", f"from {self.node} boot-{os.getpid()} {self.number} 1 0.1.0"]
+        lines += [f"gpu {i} {uuid} 81920 400000 A100" for i, uuid in enumerate(self.uuids)]
+        lines += [f"s {int(time.time() * 1000)}", "n " + " ".join("-" * 10)]
+        lines += [f"g {i} {util} " + " ".join("-" * 10) for i in range(len(self.uuids))]
+        lines += ["T", "H", *(f"h {rule} - {text}" for rule, text in findings)]
+        return self.c.ask("POST", f"/v1/nodes/{self.node}/report", ("\n".join(lines) + "\n").encode(), kind="application/octet-stream")
+
+
+@case("a job that leaves its GPU idle is told to its user, once, and one that works is not")
+def _(w):
+    machine = Machine(w.c)
+    for user in ("ada", "bob", "lena"):
+        w.choose(user, webhook=w.hook.url(f"/{user}"))
+    machine.report(500)
+    number = w.begin("ada", "sleep 600", resources={**SMALL, "gpus": 1}, name="notebook")
+    w.begin("bob", "sleep 600")  # it has no GPU
+    w.c.wait_state(number, "running")
+    until = time.monotonic() + 2 * IDLE_S  # longer than it would take, and it works
+    wait_for("a while of work", lambda: machine.report(500) and time.monotonic() > until)
+    same(w.hook.got, [])
+    wait_for("the notice", lambda: machine.report(0) and w.hook.got)
+    event = w.hook.got[0]["event"]
+    same((w.hook.got[0]["path"], event["type"], event["subject"], event["data"]["node"]),
+         ("/ada", "dev.nightshift.gpu.idle", f"job/{number}", machine.node))
+    assert f"Job {number} 'notebook' leaves a GPU idle" in event["data"]["summary"] and event["data"]["idle_ms"] >= IDLE_S * 1000, event
+    wait_over(w, "ada")
+    w.restart()
+    until = time.monotonic() + 2 * IDLE_S
+    wait_for("a while more", lambda: machine.report(0) and time.monotonic() > until)
+    same(len(w.hook.got), 1)
+    for one in w.c.ask("GET", "/v1/jobs")["jobs"]:
+        w.c.ask("POST", f"/v1/jobs/{one['id']}/cancel")
+        w.c.wait_end(one["id"])
+
+
+@case("operators hear of a machine that was drained because something is wrong with it, and others do not")
+def _(w):
+    machine = Machine(w.c)
+    w.c.ask("PUT", "/v1/users/olga", {"role": "operator"})
+    PEOPLE["olga"] = ("ours", "member")
+    try:
+        w.make_token("olga")
+        for user in ("ada", "lena", "olga"):
+            w.choose(user, webhook=w.hook.url(f"/{user}"))
+        machine.report(0)
+        machine.report(0, [("gpu_lost", "GPU 3: it does not answer")])
+        got = wait_got(w.hook)
+        event = got[0]["event"]
+        same((got[0]["path"], event["type"], event["subject"]), ("/olga", "dev.nightshift.node.drained", f"node/{machine.node}"))
+        assert "it does not answer" in event["data"]["summary"], event
+        w.c.ask("POST", f"/v1/nodes/{machine.node}/resume", {})
+        machine.report(0)
+        wait_over(w, "olga")
+        same(len(w.hook.got), 1)
+    finally:
+        w.c.call("DELETE", "/v1/users/olga")
+        del PEOPLE["olga"]
 
 
 # ---- hostile ----
@@ -416,7 +486,7 @@ def _(w):
 
 def main():
     def make():
-        c = cl.Cluster(["--webhooks", "any", "--notice-gather", "1s", "--notice-retry", "200ms", "--notice-timeout", "2s",
+        c = cl.Cluster(["--webhooks", "any", "--notice-gather", "1s", "--notice-retry", "200ms", "--notice-timeout", "2s", "--notice-idle", f"{IDLE_S}s",
                         "--mail-from", "night@lab.example", "--external-url", "https://gpu.lab.example", "--mail-domains", "lab.example"])
         shutil.copy(f"{cl.LIBEXEC}/nightshift-send", c.libexec)
         c.mail, c.hook = receivers.MailServer(c.folder, LOGIN), receivers.HookServer()
