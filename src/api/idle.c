@@ -12,8 +12,8 @@ struct idling {
 };
 
 /* The machine's GPU that has done nothing for longest, of those that the job holds; false: each works. */
-static bool find_idle(struct api *a, const struct slot *slot, struct history_node *n, uint32_t *out_gpu,
-                      int64_t *out_since_ms)
+static bool find_idle(struct api *a, const struct slot *slot, struct history_node *n,
+                      uint32_t *out_gpu, int64_t *out_since_ms)
 {
     struct core *core = control_core(a->config.control);
     struct node_view v;
@@ -53,8 +53,7 @@ static bool look_at(struct idling *i, const struct store_job *j)
     for (uint32_t k = 0; k < v.n; k++) {
         struct history_node n;
         struct notice_idle idle = { .job = j, .now_ms = now_ms };
-        if (!v.slots[k].gpu_mask ||
-            !find_idle(a, &v.slots[k], &n, &idle.gpu, &idle.idle_since_ms))
+        if (!v.slots[k].gpu_mask || !find_idle(a, &v.slots[k], &n, &idle.gpu, &idle.idle_since_ms))
             continue;
         /* It may have stood still before the job came. */
         idle.idle_since_ms = MAX(idle.idle_since_ms, j->now.started_ms);

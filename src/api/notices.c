@@ -243,7 +243,8 @@ void put_notice_metrics(const struct api *a, struct buf *b)
         const char *name, *type, *help;
         uint64_t v;
     } rows[] = {
-        { "notices_sent", "counter", "Notices that arrived at a mail server or a webhook.", s.sent },
+        { "notices_sent", "counter", "Notices that arrived at a mail server or a webhook.",
+          s.sent },
         { "notices_failed", "counter", "Tries to send one that failed.", s.failed },
         { "notices_given_up", "counter", "Notices that were tried for too long.", s.given_up },
         { "notices_dropped", "counter", "Notices that were too many, or not wanted any more.",

@@ -326,7 +326,9 @@ static void start_waiting(void *ctx)
 struct ask *ask_new(struct loop *l, struct log *log, const char *const *argv)
 {
     struct ask *a = xcalloc(1, sizeof *a);
-    *a = (struct ask){ .loop = l, .log = log, .argv = argv, .program = &signin, .patience_ms = ASK_MS };
+    *a = (struct ask){
+        .loop = l, .log = log, .argv = argv, .program = &signin, .patience_ms = ASK_MS
+    };
     a->soon = loop_timer(l, start_waiting, a);
     return a;
 }

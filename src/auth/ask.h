@@ -31,8 +31,9 @@ struct ask *ask_new(struct loop *l, struct log *log, const char *const *argv);
 struct ask *ask_new_socket(struct loop *l, struct log *log, const char *path);
 /* What is asked, when it is not nightshift-signin; borrowed.  Before the first question. */
 struct ask_program {
-    const char *name, *event;   /* event: of the log, when it fails */
-    const char *failure, *busy; /* what people read: "… does not work at the moment", "too many …" */
+    const char *name, *event; /* event: of the log, when it fails */
+    const char *failure,
+        *busy; /* what people read: "… does not work at the moment", "too many …" */
     size_t at_once, request_max;
 };
 void ask_set_program(struct ask *a, const struct ask_program *p);

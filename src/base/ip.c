@@ -9,7 +9,10 @@ struct block {
     enum ip_kind kind;
 };
 
-#define V4(a, b, c, d) { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, a, b, c, d }
+#define V4(a, b, c, d)                                                                             \
+    {                                                                                              \
+        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, a, b, c, d                                       \
+    }
 
 /* The first that fits counts. */
 static const struct block blocks[] = {

@@ -11,7 +11,7 @@
 #define IP_BYTES 16
 
 enum ip_kind {
-    IP_HERE,    /* this machine or its link: loopback, unspecified, link-local; nobody's: multicast, reserved */
+    IP_HERE, /* this machine or its link: loopback, unspecified, link-local; nobody's: multicast, reserved */
     IP_PRIVATE, /* a local network: RFC 1918, RFC 6598, RFC 4193 */
     IP_PUBLIC
 };

@@ -56,9 +56,9 @@ static void whose_an_address_is(void)
 
 static void what_is_no_address_may_be_a_name(void)
 {
-    static const char *const rows[] = { "",      "lab.example", "1.2.3",    "1.2.3.4.5", "[",
-                                        "[]",    "2130706433",  "0x7f.1",   "::1::",     "1.2.3.256",
-                                        "[::1", "fe80::1%eth0" };
+    static const char *const rows[] = { "",      "lab.example", "1.2.3",      "1.2.3.4.5",
+                                        "[",     "[]",          "2130706433", "0x7f.1",
+                                        "::1::", "1.2.3.256",   "[::1",       "fe80::1%eth0" };
     uint8_t ip[IP_BYTES];
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         CHECK(!ip_parse(str_of(rows[i]), ip));

@@ -36,8 +36,8 @@ static const struct column kind_columns[] = {
 };
 
 static const struct column log_columns[] = {
-    { "TIME", false, false },  { "WAY", false, false },    { "STATE", false, false },
-    { "TRIES", true, false },  { "SUBJECT", false, true }, { "WHY", false, true },
+    { "TIME", false, false }, { "WAY", false, false },    { "STATE", false, false },
+    { "TRIES", true, false }, { "SUBJECT", false, true }, { "WHY", false, true },
 };
 
 /* ---- show ---- */

@@ -16,10 +16,11 @@ struct control_budget {
 
 /* Each may be NULL. */
 struct control_ear {
-    void (*job)(void *ctx, struct store_batch *b, const struct store_job *j); /* ended, frozen, paused */
+    void (*job)(void *ctx, struct store_batch *b,
+                const struct store_job *j); /* ended, frozen, paused */
     void (*budget)(void *ctx, struct store_batch *b, const struct control_budget *v);
     void (*closing)(void *ctx, struct store_batch *b); /* the turn is about to be written */
-    void (*durable)(void *ctx);                        /* it is on the disk; before it is acted on */
+    void (*durable)(void *ctx); /* it is on the disk; before it is acted on */
     void *ctx;
 };
 

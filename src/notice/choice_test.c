@@ -77,8 +77,14 @@ static void what_is_refused_changes_nothing(void)
           { .mail = true, .mail_domains = { "lab.example", 11 } },
           ERR_DENIED,
           "mail" },
-        { "{\"webhook\":\"https://x.example\"}", { .webhooks = WEBHOOK_NONE }, ERR_CONFLICT, "webhook" },
-        { "{\"webhook\":\"http://localhost/\"}", { .webhooks = WEBHOOK_NETWORK }, ERR_DENIED, "webhook" },
+        { "{\"webhook\":\"https://x.example\"}",
+          { .webhooks = WEBHOOK_NONE },
+          ERR_CONFLICT,
+          "webhook" },
+        { "{\"webhook\":\"http://localhost/\"}",
+          { .webhooks = WEBHOOK_NETWORK },
+          ERR_DENIED,
+          "webhook" },
         { "{\"webhook\":\"https://x.example\",\"kinds\":{\"nothing\":{}}}",
           { .webhooks = WEBHOOK_ANY },
           ERR_INVALID,
@@ -105,10 +111,11 @@ static void what_is_written_is_read_again(void)
     struct err e;
     bool secret;
     choice_init(&c);
-    CHECK(change(&c,
-                 "{\"mail\":\"a@b.example\",\"webhook\":\"https://x.example\",\"log\":false,\"kinds\":"
-                 "{\"gpu_idle\":{\"webhook\":false},\"job_cancelled\":{\"mail\":true}}}",
-                 &wide, &secret, &e) == 0);
+    CHECK(change(
+              &c,
+              "{\"mail\":\"a@b.example\",\"webhook\":\"https://x.example\",\"log\":false,\"kinds\":"
+              "{\"gpu_idle\":{\"webhook\":false},\"job_cancelled\":{\"mail\":true}}}",
+              &wide, &secret, &e) == 0);
     choice_write(&c, &b);
     choice_init(&back);
     CHECK(choice_read(buf_str(&b), &back, &e) == 0);
@@ -118,13 +125,15 @@ static void what_is_written_is_read_again(void)
     CHECK(!back.log && memcmp(back.on, c.on, sizeof c.on) == 0);
     struct notice_choice other;
     CHECK(choice_read(STR("{\"kinds\":{\"of_the_future\":7}}"), &other, &e) == 0 && !other.mail);
-    CHECK(choice_read(STR("[]"), &other, &e) < 0 && choice_read(STR("{\"mail\":5}"), &other, &e) < 0);
+    CHECK(choice_read(STR("[]"), &other, &e) < 0 &&
+          choice_read(STR("{\"mail\":5}"), &other, &e) < 0);
 }
 
 static const struct test tests[] = {
     { "nothing is wanted until there is somewhere to send it",
       nothing_is_wanted_until_there_is_somewhere_to_send_it },
-    { "a webhook gets a secret that is not shown again", a_webhook_gets_a_secret_that_is_not_shown },
+    { "a webhook gets a secret that is not shown again",
+      a_webhook_gets_a_secret_that_is_not_shown },
     { "what is refused changes nothing", what_is_refused_changes_nothing },
     { "what is written is read again", what_is_written_is_read_again },
 };

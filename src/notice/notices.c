@@ -277,8 +277,10 @@ static bool kind_of(enum job_state s, enum notice_kind *out)
     static const struct {
         enum job_state state;
         enum notice_kind kind;
-    } rows[] = { { JOB_FAILED, KIND_JOB_FAILED },       { JOB_SUCCEEDED, KIND_JOB_SUCCEEDED },
-                 { JOB_CANCELLED, KIND_JOB_CANCELLED }, { JOB_FROZEN, KIND_JOB_FROZEN },
+    } rows[] = { { JOB_FAILED, KIND_JOB_FAILED },
+                 { JOB_SUCCEEDED, KIND_JOB_SUCCEEDED },
+                 { JOB_CANCELLED, KIND_JOB_CANCELLED },
+                 { JOB_FROZEN, KIND_JOB_FROZEN },
                  { JOB_PAUSED, KIND_JOB_FROZEN } };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         if (rows[i].state == s) {
@@ -292,8 +294,8 @@ static bool kind_of(enum job_state s, enum notice_kind *out)
 static bool hears_of_job(const struct notices *n, const struct user *u, const struct store_job *j)
 {
     struct str name = str_of(u->name);
-    return may_hear(n, name) && (has_site_role(n, name) ||
-                                 is_in_tenant(n, name, j->fixed.tenant, ROLE_VIEWER));
+    return may_hear(n, name) &&
+           (has_site_role(n, name) || is_in_tenant(n, name, j->fixed.tenant, ROLE_VIEWER));
 }
 
 void notices_job(void *notices, struct store_batch *b, const struct store_job *j)

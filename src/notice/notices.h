@@ -44,7 +44,7 @@ struct notices_config {
 /* Everything in it is borrowed.  Takes up what waits in the store; sends nothing before notices_begin. */
 struct notices *notices_new(const struct notices_config *c, struct err *e);
 struct notices *notices_free(struct notices *n); /* NULL ok; returns NULL */
-void notices_begin(struct notices *n); /* who people are is known */
+void notices_begin(struct notices *n);           /* who people are is known */
 void notices_set_tail(struct notices *n, void (*tail)(void *, uint64_t, uint32_t, struct buf *),
                       void *ctx);
 
@@ -65,7 +65,8 @@ struct notice_idle {
     int64_t idle_since_ms, now_ms;
 };
 bool notices_idle(struct notices *n, struct store_batch *b, const struct notice_idle *v);
-bool notices_wants_idle(struct notices *n, const struct store_job *j); /* cheap; once a run is enough */
+bool notices_wants_idle(struct notices *n,
+                        const struct store_job *j); /* cheap; once a run is enough */
 void notices_drained(struct notices *n, struct store_batch *b, struct str node, struct str reason);
 /* The turn is about to be written; it is on the disk. */
 void notices_closing(void *notices, struct store_batch *b);

@@ -41,8 +41,8 @@ static void room_begin(struct room *r, const char *answer)
     r->log = log_new(stderr, LOG_ERROR_, LOG_TEXT, clock_manual(&r->now_ms));
     storing_begin(&r->t);
     storing_open(&r->t);
-    snprintf(r->script, sizeof r->script, "cat >>%s/asked; echo >>%s/asked; echo '%s'", r->t.dir, r->t.dir,
-             answer);
+    snprintf(r->script, sizeof r->script, "cat >>%s/asked; echo >>%s/asked; echo '%s'", r->t.dir,
+             r->t.dir, answer);
     r->argv[0] = "sh";
     r->argv[1] = "-c";
     r->argv[2] = r->script;
@@ -167,7 +167,8 @@ static void nothing_is_written_for_those_who_chose_nothing(void)
     struct store_job j = job(1, "vision", "ana", JOB_FAILED);
     happen(&r, &j);
     CHECK_INT(rows_of(&r, "ana", STORE_NOTICE_WAITING, NULL), 0);
-    choose(&r, "ana", "{\"mail\":\"ana@lab.example\",\"kinds\":{\"job_succeeded\":{\"mail\":false}}}");
+    choose(&r, "ana",
+           "{\"mail\":\"ana@lab.example\",\"kinds\":{\"job_succeeded\":{\"mail\":false}}}");
     choose(&r, "eve", "{\"mail\":\"eve@lab.example\"}");
     j = job(2, "vision", "ana", JOB_SUCCEEDED);
     happen(&r, &j);
@@ -195,7 +196,8 @@ static void ends_within_a_minute_are_one_notice(void)
     }
     turn_end(&r, b);
     CHECK_INT(rows_of(&r, "ana", STORE_NOTICE_WAITING, &first), 1);
-    CHECK(str_is(first.subject, "10000 jobs of array 100 'train' ended: 7500 failed, 2500 succeeded"));
+    CHECK(str_is(first.subject,
+                 "10000 jobs of array 100 'train' ended: 7500 failed, 2500 succeeded"));
     CHECK_INT(first.due_ms, r.now_ms + 2000);
     r.now_ms += 2000; /* it is due: what comes now is the next */
     struct store_job j = job(20000, "vision", "ana", JOB_FAILED);
@@ -225,7 +227,8 @@ static void a_try_that_fails_is_made_again_later(void)
 {
     AUTO(room_end) struct room r;
     struct store_notice n = { 0 };
-    room_begin(&r, "{\"ok\":false,\"code\":\"unavailable\",\"reason\":\"x\",\"message\":\"no route\"}");
+    room_begin(&r,
+               "{\"ok\":false,\"code\":\"unavailable\",\"reason\":\"x\",\"message\":\"no route\"}");
     choose(&r, "ana", "{\"mail\":\"ana@lab.example\"}");
     struct store_job j = job(1, "vision", "ana", JOB_FAILED);
     happen(&r, &j);
@@ -248,7 +251,8 @@ static void what_may_not_be_sent_is_given_up_at_once(void)
 {
     AUTO(room_end) struct room r;
     struct store_notice n = { 0 };
-    room_begin(&r, "{\"ok\":false,\"code\":\"denied\",\"reason\":\"x\",\"message\":\"not allowed\"}");
+    room_begin(&r,
+               "{\"ok\":false,\"code\":\"denied\",\"reason\":\"x\",\"message\":\"not allowed\"}");
     choose(&r, "ana", "{\"webhook\":\"https://x.example\"}");
     struct store_job j = job(1, "vision", "ana", JOB_FROZEN);
     happen(&r, &j);
@@ -329,7 +333,9 @@ static void leads_hear_of_budgets_and_operators_of_machines_once(void)
     turn_end(&r, b);
     settle(&r, "olga", STORE_NOTICE_SENT, 1);
     CHECK_INT(rows_of(&r, "lea", STORE_NOTICE_SENT, NULL), 1);
-    CHECK_INT(rows_of(&r, "ana", STORE_NOTICE_SENT, NULL) + rows_of(&r, "eve", STORE_NOTICE_SENT, NULL), 0);
+    CHECK_INT(rows_of(&r, "ana", STORE_NOTICE_SENT, NULL) +
+                  rows_of(&r, "eve", STORE_NOTICE_SENT, NULL),
+              0);
     CHECK_INT(notices_stats(r.n).waiting, 0);
 }
 
@@ -357,7 +363,9 @@ static void an_idle_gpu_is_told_once_a_run(void)
     room_begin(&r, "{\"ok\":true}");
     choose(&r, "ana", "{\"mail\":\"ana@lab.example\"}");
     struct store_job j = job(1, "vision", "ana", JOB_RUNNING);
-    struct notice_idle idle = { .job = &j, .node = STR("desk1"), .gpu = 1, .idle_since_ms = 1, .now_ms = 1860001 };
+    struct notice_idle idle = {
+        .job = &j, .node = STR("desk1"), .gpu = 1, .idle_since_ms = 1, .now_ms = 1860001
+    };
     for (int i = 0; i < 3; i++) {
         struct store_batch *b = turn_begin(&r);
         CHECK(notices_idle(r.n, b, &idle) == (i == 0));
@@ -372,14 +380,17 @@ static void an_idle_gpu_is_told_once_a_run(void)
 }
 
 static const struct test tests[] = {
-    { "nothing is written for those who chose nothing", nothing_is_written_for_those_who_chose_nothing },
+    { "nothing is written for those who chose nothing",
+      nothing_is_written_for_those_who_chose_nothing },
     { "ends within a minute are one notice", ends_within_a_minute_are_one_notice },
     { "many arrays at once are few notices", many_arrays_at_once_are_few_notices },
-    { "a try that fails is made again later, and not for ever", a_try_that_fails_is_made_again_later },
+    { "a try that fails is made again later, and not for ever",
+      a_try_that_fails_is_made_again_later },
     { "what may not be sent is given up at once", what_may_not_be_sent_is_given_up_at_once },
     { "too many drop the oldest", too_many_drop_the_oldest },
     { "a restart takes up what waits, and not what was sent", a_restart_takes_up_what_waits },
-    { "leads hear of budgets and operators of machines, once", leads_hear_of_budgets_and_operators_of_machines_once },
+    { "leads hear of budgets and operators of machines, once",
+      leads_hear_of_budgets_and_operators_of_machines_once },
     { "a removed user leaves nothing", a_removed_user_leaves_nothing },
     { "an idle GPU is told once a run", an_idle_gpu_is_told_once_a_run },
 };

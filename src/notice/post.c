@@ -161,7 +161,8 @@ static void failed(struct notices *n, struct note *o, const struct err *why)
                  why->code == ERR_TOO_LARGE;
     o->tries++;
     u->way[o->way].fails++;
-    u->way[o->way].not_before_ms = now_ms + notice_pause_ms(n->config.retry_ms, u->way[o->way].fails);
+    u->way[o->way].not_before_ms =
+        now_ms + notice_pause_ms(n->config.retry_ms, u->way[o->way].fails);
     n->stats.failed++;
     log_event(n->config.log, LOG_INFO_, "notice.failed", "user=%s way=%s id=%s try=%u why=%s",
               u->name, notice_way_name(o->way), o->id, o->tries, why->msg);

@@ -94,8 +94,8 @@ static void put_nodes(struct json_out *w, struct str where)
     struct str last = STR("");
     size_t n = 0;
     json_begin(w, "nodes", '[');
-    for (const struct json *o = json_is_array(list) ? json_first(list) : NULL;
-         o && n < NODES_SHOWN; o = json_next(list, o)) {
+    for (const struct json *o = json_is_array(list) ? json_first(list) : NULL; o && n < NODES_SHOWN;
+         o = json_next(list, o)) {
         struct str node = text_of(o, "node");
         if (node.n && !str_eq(node, last)) {
             json_put_str(w, NULL, node);
@@ -254,8 +254,8 @@ static void say_trial(const struct json *data, struct buf *b)
 }
 
 static void (*const says[])(const struct json *data, struct buf *b) = {
-    [EVENT_OF_JOB_ENDED] = say_ended, [EVENT_OF_JOB_FROZEN] = say_frozen,
-    [EVENT_OF_GPU_IDLE] = say_idle,   [EVENT_OF_BUDGET] = say_budget,
+    [EVENT_OF_JOB_ENDED] = say_ended,      [EVENT_OF_JOB_FROZEN] = say_frozen,
+    [EVENT_OF_GPU_IDLE] = say_idle,        [EVENT_OF_BUDGET] = say_budget,
     [EVENT_OF_NODE_DRAINED] = say_drained, [EVENT_OF_TRIAL] = say_trial,
 };
 _Static_assert(ARRAY_LEN(says) == NOTICE_EVENT_COUNT, "an event was added without its sentence");
@@ -525,7 +525,8 @@ static void add_header_text(struct buf *out, struct str text)
 /* Sun, 01 Mar 2026 12:30:00 +0000 */
 static void add_date(struct buf *out, int64_t ms)
 {
-    static const char days[] = "SunMonTueWedThuFriSat", months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    static const char days[] = "SunMonTueWedThuFriSat",
+                      months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
     int64_t day = floor_div(ms, DAY_MS), s = (ms - day * DAY_MS) / 1000;
     struct date d = date_of_days(day);
     buf_printf(out, "%.3s, %02u %.3s %04d %02d:%02d:%02d +0000", days + 3 * date_weekday(day),

@@ -29,9 +29,9 @@ struct notice_letter {
     enum notice_event event;
     int64_t made_ms;
     struct str subject;
-    struct str data;      /* JSON */
-    struct str log;       /* the last lines of the one job it tells of; or empty */
-    const char *url;      /* of the page; NULL: not known */
+    struct str data;       /* JSON */
+    struct str log;        /* the last lines of the one job it tells of; or empty */
+    const char *url;       /* of the page; NULL: not known */
     const char *from, *to; /* mail */
 };
 int render_mail(const struct notice_letter *l, struct buf *out, struct err *e) MUST_USE;

@@ -18,8 +18,9 @@ static struct store_job job(const char *name, enum job_state state, const char *
                  .run = 1,
                  .exit_code = 1,
                  .message = str_of(message),
-                 .where = STR("[{\"node\":\"desk1\",\"gpus\":[0]},{\"node\":\"desk1\",\"gpus\":[1]},"
-                              "{\"node\":\"desk2\",\"gpus\":[0]}]") },
+                 .where =
+                     STR("[{\"node\":\"desk1\",\"gpus\":[0]},{\"node\":\"desk1\",\"gpus\":[1]},"
+                         "{\"node\":\"desk2\",\"gpus\":[0]}]") },
     };
 }
 
@@ -70,20 +71,25 @@ static void subjects_are_sentences(void)
     j.now.ran_ms = 0;
     CHECK_STR(subject_of(&j, 1, text), "Job 17 't' was cancelled: by root");
     j = job("train", JOB_FROZEN, "taken back: it is another job's turn");
-    CHECK_STR(subject_of(&j, 1, text), "Job 17 'train' is frozen: taken back: it is another job's turn");
+    CHECK_STR(subject_of(&j, 1, text),
+              "Job 17 'train' is frozen: taken back: it is another job's turn");
     j = job("train", JOB_FAILED, "exit code 1");
     j.fixed.array = 12;
     CHECK_STR(subject_of(&j, 200, text), "200 jobs of array 12 'train' ended: 200 failed");
     j.fixed.array = 0;
     CHECK_STR(subject_of(&j, 2, text), "2 jobs ended: 2 failed");
-    CHECK_STR(subject(EVENT_OF_BUDGET, STR("{\"tenant\":\"vision\",\"percent\":80,\"gpu_hours\":100.0}"), text),
+    CHECK_STR(subject(EVENT_OF_BUDGET,
+                      STR("{\"tenant\":\"vision\",\"percent\":80,\"gpu_hours\":100.0}"), text),
               "Tenant 'vision' has used 80 % of its 100.0 GPU-hours");
-    CHECK_STR(subject(EVENT_OF_BUDGET, STR("{\"tenant\":\"vision\",\"percent\":100,\"gpu_hours\":100.0}"), text),
+    CHECK_STR(subject(EVENT_OF_BUDGET,
+                      STR("{\"tenant\":\"vision\",\"percent\":100,\"gpu_hours\":100.0}"), text),
               "Tenant 'vision' has used up its 100.0 GPU-hours");
-    CHECK_STR(subject(EVENT_OF_NODE_DRAINED, STR("{\"node\":\"pc1\",\"reason\":\"xid: 79\"}"), text),
-              "Machine 'pc1' was drained: xid: 79");
+    CHECK_STR(
+        subject(EVENT_OF_NODE_DRAINED, STR("{\"node\":\"pc1\",\"reason\":\"xid: 79\"}"), text),
+        "Machine 'pc1' was drained: xid: 79");
     CHECK_STR(subject(EVENT_OF_GPU_IDLE,
-                      STR("{\"node\":\"pc1\",\"gpu\":1,\"idle_ms\":1860000,\"jobs\":[{\"id\":17,\"name\":\"nb\"}]}"),
+                      STR("{\"node\":\"pc1\",\"gpu\":1,\"idle_ms\":1860000,\"jobs\":[{\"id\":17,"
+                          "\"name\":\"nb\"}]}"),
                       text),
               "Job 17 'nb' leaves a GPU idle: GPU 1 of pc1 did nothing for 31 min 0 s");
     CHECK_STR(subject(EVENT_OF_TRIAL, STR("{\"user\":\"ana\"}"), text), "A trial notice for ana");
@@ -92,9 +98,17 @@ static void subjects_are_sentences(void)
 /* Every line of the head, until the empty one, has a name we gave it, or goes on with a blank. */
 static void check_head(const char *mail)
 {
-    static const char *const names[] = { "From: ", "To: ", "Subject: ", "Date: ", "Message-ID: ",
-                                         "Auto-Submitted: ", "X-Nightshift-Event: ", "MIME-Version: ",
-                                         "Content-Type: ", "Content-Transfer-Encoding: ", " " };
+    static const char *const names[] = { "From: ",
+                                         "To: ",
+                                         "Subject: ",
+                                         "Date: ",
+                                         "Message-ID: ",
+                                         "Auto-Submitted: ",
+                                         "X-Nightshift-Event: ",
+                                         "MIME-Version: ",
+                                         "Content-Type: ",
+                                         "Content-Transfer-Encoding: ",
+                                         " " };
     const char *end = strstr(mail, "\r\n\r\n");
     CHECK(end != NULL);
     for (const char *at = mail; at < end; at = strstr(at, "\r\n") + 2) {
@@ -133,18 +147,20 @@ static void a_mail_says_who_what_where_and_why(void)
     AUTO(buf_free) struct buf m = BUF(64 << 10);
     struct store_job j = job("train", JOB_FAILED, "out of memory");
     mail_of(&j, "epoch 1\nKilled\n", &m);
-    static const char *const parts[] = { "From: Nightshift <night@lab.example>\r\n",
-                                         "To: <ana@lab.example>\r\n",
-                                         "Subject: Job 17 'train' failed after 3 h 2 min: out of memory\r\n",
-                                         "Date: Sun, 01 Mar 2026 12:30:05 +0000\r\n",
-                                         "Message-ID: <0123@lab.example>\r\n",
-                                         "  user      ana\r\n",
-                                         "  tenant    vision\r\n",
-                                         "  why       out of memory\r\n",
-                                         "  where     desk1, desk2\r\n",
-                                         "  end       exit code 1\r\n",
-                                         "  https://gpu.lab.example/#/jobs/17\r\n",
-                                         "epoch 1\r\nKilled\r\n" };
+    static const char *const parts[] = {
+        "From: Nightshift <night@lab.example>\r\n",
+        "To: <ana@lab.example>\r\n",
+        "Subject: Job 17 'train' failed after 3 h 2 min: out of memory\r\n",
+        "Date: Sun, 01 Mar 2026 12:30:05 +0000\r\n",
+        "Message-ID: <0123@lab.example>\r\n",
+        "  user      ana\r\n",
+        "  tenant    vision\r\n",
+        "  why       out of memory\r\n",
+        "  where     desk1, desk2\r\n",
+        "  end       exit code 1\r\n",
+        "  https://gpu.lab.example/#/jobs/17\r\n",
+        "epoch 1\r\nKilled\r\n"
+    };
     for (size_t i = 0; i < ARRAY_LEN(parts); i++)
         if (!strstr(m.p, parts[i]))
             CHECK_STR(m.p, parts[i]);
@@ -152,9 +168,17 @@ static void a_mail_says_who_what_where_and_why(void)
 
 static void a_name_cannot_begin_another_header(void)
 {
-    static const char *const names[] = { "x\r\nBcc: eve@evil.example", "x\n\nbody", "x\rBcc: e@x",
-                                         "\xe2\x80\xa8" "Bcc: e@x", "a\xc2\x85" "b", "x\xff\xfe\r\n y",
-                                         "=?utf-8?B?DQpCY2M6IGVAeA==?=", "<b>&\"'</b>", "\xf0\x9f\x98\x80 \xc3\xa4" };
+    static const char *const names[] = { "x\r\nBcc: eve@evil.example",
+                                         "x\n\nbody",
+                                         "x\rBcc: e@x",
+                                         "\xe2\x80\xa8"
+                                         "Bcc: e@x",
+                                         "a\xc2\x85"
+                                         "b",
+                                         "x\xff\xfe\r\n y",
+                                         "=?utf-8?B?DQpCY2M6IGVAeA==?=",
+                                         "<b>&\"'</b>",
+                                         "\xf0\x9f\x98\x80 \xc3\xa4" };
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         AUTO(buf_free) struct buf m = BUF(64 << 10);
         struct store_job j = job(names[i], JOB_FAILED, names[i]);
@@ -169,9 +193,15 @@ static void a_name_cannot_begin_another_header(void)
 static void long_and_foreign_subjects_are_encoded_words(void)
 {
     AUTO(buf_free) struct buf m = BUF(64 << 10);
-    struct store_job j = job("\xc3\xbc" "bung", JOB_SUCCEEDED, "");
+    struct store_job j = job("\xc3\xbc"
+                             "bung",
+                             JOB_SUCCEEDED, "");
     mail_of(&j, "", &m);
-    CHECK(strstr(m.p, "Subject: =?utf-8?B?Sm9iIDE3ICfDvGJ1bmcnIHN1Y2NlZWRlZCBhZnRlciAzIGggMiBtaW4=?=\r\n") != NULL);
+    CHECK(
+        strstr(
+            m.p,
+            "Subject: =?utf-8?B?Sm9iIDE3ICfDvGJ1bmcnIHN1Y2NlZWRlZCBhZnRlciAzIGggMiBtaW4=?=\r\n") !=
+        NULL);
     CHECK(strstr(m.p, "=C3=BCbung") != NULL);
     buf_truncate(&m, 0);
     AUTO(buf_free) struct buf name = BUF(4096);

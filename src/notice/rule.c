@@ -100,9 +100,9 @@ bool mail_domain_listed(struct str address, struct str domains)
 
 int webhook_check_url(struct str url, enum webhook_reach reach, struct err *e)
 {
-    static const enum ip_kind least[] = { [WEBHOOK_PUBLIC] = IP_PUBLIC,
-                                          [WEBHOOK_NETWORK] = IP_PRIVATE,
-                                          [WEBHOOK_ANY] = IP_HERE };
+    static const enum ip_kind least[] = {
+        [WEBHOOK_PUBLIC] = IP_PUBLIC, [WEBHOOK_NETWORK] = IP_PRIVATE, [WEBHOOK_ANY] = IP_HERE
+    };
     struct url u;
     uint8_t ip[IP_BYTES];
     if (reach == WEBHOOK_NONE) {

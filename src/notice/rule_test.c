@@ -56,7 +56,8 @@ static void addresses_of_mail(void)
     CHECK(mail_check_address((struct str){ "a@b\0c", 5 }, &e) < 0);
     struct str a = STR("ana@gpu.Lab.example");
     CHECK(mail_domain_listed(a, STR("")) && mail_domain_listed(a, STR("x.example lab.example")));
-    CHECK(mail_domain_listed(a, STR("gpu.lab.example")) && !mail_domain_listed(a, STR("ab.example")));
+    CHECK(mail_domain_listed(a, STR("gpu.lab.example")) &&
+          !mail_domain_listed(a, STR("ab.example")));
 }
 
 static void addresses_of_webhooks(void)

@@ -62,7 +62,7 @@ struct notices {
     struct names names; /* of users, numbered as they are */
     struct note **note; /* in the order in which they were made */
     size_t notes, note_cap;
-    size_t dirty; /* notes */
+    size_t dirty;            /* notes */
     size_t sending, failing; /* failing: of those whose last try failed */
     struct tried *tries;
     struct notice_stats stats;
@@ -70,8 +70,8 @@ struct notices {
 };
 
 struct user *find_user(const struct notices *n, struct str name); /* NULL: nothing is known */
-bool may_hear(const struct notices *n, struct str user);          /* they are here, and not locked out */
-void note_seal(struct note *o);                                   /* it takes no more */
+bool may_hear(const struct notices *n, struct str user); /* they are here, and not locked out */
+void note_seal(struct note *o);                          /* it takes no more */
 void note_end(struct notices *n, struct note *o, enum store_notice_state state, const char *why);
 void note_write(const struct note *o, struct store_batch *b);
 void notes_sweep(struct notices *n); /* those that are over, and written */

@@ -14,7 +14,8 @@
 #include "send/deliver.h"
 
 static const char help[] =
-    "nightshift-send " NS_VERSION ": hands one notice to a mail server or a webhook (for nightshiftd)\n\n"
+    "nightshift-send " NS_VERSION
+    ": hands one notice to a mail server or a webhook (for nightshiftd)\n\n"
     "usage: nightshift-send <question.json\n\n"
     "Reads one JSON object and writes one, {\"ok\": true} or why not.  * has to be there.\n\n"
     "  mail     *server *from *to *body  login password_file ca_file plain timeout_ms\n"

@@ -15,13 +15,15 @@ static void a_question_is_read_whole(void)
     AUTO(json_free_p) struct json_doc *d = NULL, *h = NULL;
     struct question q;
     struct err e;
-    CHECK(ask("{\"do\":\"mail\",\"server\":\"smtps://m\",\"from\":\"a@b\",\"to\":\"c@d\",\"login\":\"\","
+    CHECK(ask("{\"do\":\"mail\",\"server\":\"smtps://"
+              "m\",\"from\":\"a@b\",\"to\":\"c@d\",\"login\":\"\","
               "\"body\":\"x\\r\\ny\",\"plain\":true}",
               &q, &d, &e) == 0);
     CHECK(q.way == SEND_MAIL && q.plain && q.timeout_ms == 30000 && !q.login && q.body.n == 4);
     CHECK_STR(q.server, "smtps://m");
-    CHECK(ask("{\"do\":\"webhook\",\"url\":\"https://x\",\"id\":\"1\",\"body\":\"{}\",\"timeout_ms\":5000}", &q,
-              &h, &e) == 0);
+    CHECK(ask("{\"do\":\"webhook\",\"url\":\"https://"
+              "x\",\"id\":\"1\",\"body\":\"{}\",\"timeout_ms\":5000}",
+              &q, &h, &e) == 0);
     CHECK(q.way == SEND_WEBHOOK && q.reach == IP_PUBLIC && q.timeout_ms == 5000 && !q.secret);
 }
 
@@ -32,13 +34,15 @@ static void what_could_end_a_line_is_refused(void)
         "{}",
         "{\"do\":\"fax\"}",
         "{\"do\":\"mail\"}",
-        "{\"do\":\"mail\",\"server\":\"s\",\"from\":\"a\",\"to\":\"b\\r\\nRCPT TO:<e@x>\",\"body\":\"\"}",
+        "{\"do\":\"mail\",\"server\":\"s\",\"from\":\"a\",\"to\":\"b\\r\\nRCPT "
+        "TO:<e@x>\",\"body\":\"\"}",
         "{\"do\":\"mail\",\"server\":\"s\",\"from\":\"a\\u0000\",\"to\":\"b\",\"body\":\"\"}",
         "{\"do\":\"mail\",\"server\":\"s\",\"from\":\"a\",\"to\":\"b\",\"body\":5}",
         "{\"do\":\"webhook\",\"url\":\"https://x\",\"id\":\"a\\nb\",\"body\":\"\"}",
         "{\"do\":\"webhook\",\"url\":\"https://x\",\"id\":\"a\"}",
         "{\"do\":\"webhook\",\"url\":\"https://x\",\"id\":\"a\",\"body\":\"\",\"reach\":\"all\"}",
-        "{\"do\":\"webhook\",\"url\":\"https://x\",\"id\":\"a\",\"body\":\"\",\"timeout_ms\":999999}",
+        "{\"do\":\"webhook\",\"url\":\"https://"
+        "x\",\"id\":\"a\",\"body\":\"\",\"timeout_ms\":999999}",
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         AUTO(json_free_p) struct json_doc *d = NULL;

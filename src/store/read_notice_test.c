@@ -42,7 +42,8 @@ static void what_waits_is_there_after_a_restart(void)
     put(&t, &a);
     CHECK(store_notices_waiting(t.store, 10, &t.arena, &all, &e) == 0 && all.n == 1);
     CHECK(store_notices_of(t.store, STR("ana"), 10, &t.arena, &all, &e) == 0 && all.n == 1);
-    CHECK(all.v[0].state == STORE_NOTICE_SENT && all.v[0].tries == 3 && str_is(all.v[0].why, "it hung"));
+    CHECK(all.v[0].state == STORE_NOTICE_SENT && all.v[0].tries == 3 &&
+          str_is(all.v[0].why, "it hung"));
     CHECK(store_notice_known(t.store, STR("a"), &known, &e) == 0 && known);
     CHECK(store_notice_known(t.store, STR("c"), &known, &e) == 0 && !known);
 }

@@ -2,8 +2,7 @@
 #ifndef NS_STORE_STATEMENTS_NOTICE_H
 #define NS_STORE_STATEMENTS_NOTICE_H
 
-#define NOTICE_COLUMNS                                                                             \
-    "id, user, way, event, state, made_ms, due_ms, tries, subject, data, why"
+#define NOTICE_COLUMNS "id, user, way, event, state, made_ms, due_ms, tries, subject, data, why"
 
 #define NOTICE_STATEMENTS(X)                                                                       \
     X(PUT_NOTICE, W,                                                                               \

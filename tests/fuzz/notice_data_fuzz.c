@@ -5,8 +5,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_mail(const struct buf *m)
 {
-    static const char *const names = "|From|To|Subject|Date|Message-ID|Auto-Submitted|X-Nightshift-Event|MIME-Version|"
-                                     "Content-Type|Content-Transfer-Encoding|";
+    static const char *const names =
+        "|From|To|Subject|Date|Message-ID|Auto-Submitted|X-Nightshift-Event|MIME-Version|"
+        "Content-Type|Content-Transfer-Encoding|";
     struct str rest = buf_str(m), line;
     while (str_next_line(&rest, &line) && line.n) {
         char name[64] = "|";

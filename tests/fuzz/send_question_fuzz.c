@@ -10,7 +10,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     AUTO(json_free_p) struct json_doc *d = json_read((struct str){ (const char *)data, size }, &e);
     if (!d || question_read(json_root(d), &q, &e) < 0)
         return 0;
-    const char *const texts[] = { q.server, q.from, q.to, q.login, q.url, q.secret, q.id, q.ca_file };
+    const char *const texts[] = {
+        q.server, q.from, q.to, q.login, q.url, q.secret, q.id, q.ca_file
+    };
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
         if (texts[i] && (strpbrk(texts[i], "\r\n") || !texts[i][0]))
             abort();
