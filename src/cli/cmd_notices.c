@@ -100,21 +100,24 @@ static bool in_list(const struct opt_list *l, struct str kind, size_t before)
     return false;
 }
 
+static bool names_way(const struct opt_list *l, struct str kind, const char *way)
+{
+    for (size_t i = 0; i < l->n; i++) {
+        struct str name, of;
+        str_cut(str_of(l->item[i]), ':', &name, &of);
+        if (str_eq(name, kind) && (!of.n || str_is(of, way)))
+            return true;
+    }
+    return false;
+}
+
 static void put_ways(struct json_out *w, const struct notice_opts *o, struct str kind)
 {
     static const char *const ways[] = { "mail", "webhook" };
-    const struct opt_list *lists[] = { &o->off, &o->on };
     for (size_t k = 0; k < ARRAY_LEN(ways); k++) {
-        int wanted = -1;
-        for (size_t l = 0; l < ARRAY_LEN(lists); l++)
-            for (size_t i = 0; i < lists[l]->n; i++) {
-                struct str name, way;
-                str_cut(str_of(lists[l]->item[i]), ':', &name, &way);
-                if (str_eq(name, kind) && (!way.n || str_is(way, ways[k])))
-                    wanted = (int)l;
-            }
-        if (wanted >= 0)
-            json_put_bool(w, ways[k], wanted == 1);
+        bool on = names_way(&o->on, kind, ways[k]);
+        if (on || names_way(&o->off, kind, ways[k]))
+            json_put_bool(w, ways[k], on);
     }
 }
 

@@ -2,8 +2,8 @@
 
 #include <strings.h>
 
-#include "base/ip.h"
 #include "base/url.h"
+#include "sys/ip.h"
 
 static const char *const reaches[] = {
 #define X(id, name) name,

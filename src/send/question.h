@@ -6,8 +6,8 @@
 #ifndef NS_SEND_QUESTION_H
 #define NS_SEND_QUESTION_H
 
-#include "base/ip.h"
 #include "base/json.h"
+#include "sys/ip.h"
 
 #define QUESTION_MAX (256u << 10)
 #define SEND_BODY_MAX (128u << 10)

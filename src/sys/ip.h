@@ -3,8 +3,8 @@
  * An address is 16 bytes; one of IPv4 stands behind ::ffff:, and so do those that IPv6 carries inside it (mapped,
  * translated, 6to4), so that another spelling is not another address.  Pure: no name is looked up.
  */
-#ifndef NS_BASE_IP_H
-#define NS_BASE_IP_H
+#ifndef NS_SYS_IP_H
+#define NS_SYS_IP_H
 
 #include "base/str.h"
 

@@ -1,4 +1,4 @@
-#include "base/ip.h"
+#include "sys/ip.h"
 
 #include "tests/lib/test.h"
 
