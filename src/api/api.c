@@ -6,6 +6,7 @@
 
 #include "api/door.h"
 #include "api/foresee.h"
+#include "api/notices.h"
 #include "api/origin.h"
 #include "api/search.h"
 #include "auth/oauth.h"
@@ -35,6 +36,11 @@ struct api *api_new(const struct api_config *c, struct err *e)
     a->watch = control_watch(c->control, on_commit, a);
     if (directory_load(a, e) < 0 || door_open(a, e) < 0)
         return NULL;
+    a->idling = idling_new(a);
+    if (c->notices) {
+        notices_set_tail(c->notices, notice_tail, a);
+        notices_begin(c->notices);
+    }
     return TAKE(a);
 }
 
@@ -43,6 +49,11 @@ void api_stop(struct api *a)
     a->stopping = true;
     doctor_stop(a);
     door_close(a);
+    a->idling = idling_free(a->idling);
+    if (a->config.notices) {
+        notices_stop_tries(a->config.notices);
+        notices_set_tail(a->config.notices, NULL, NULL);
+    }
     followers_free(a);
     feeds_free(a);
     bridges_free(a);

@@ -12,6 +12,7 @@
 #include "control/control.h"
 #include "history/history.h"
 #include "http/http.h"
+#include "notice/notices.h"
 
 struct api;
 
@@ -30,6 +31,8 @@ struct api_config {
     struct control *control;
     struct auth *auth;
     struct history *history;        /* borrowed; NULL: what machines measure is not kept */
+    struct notices *notices;        /* borrowed */
+    int64_t notice_idle_ms;         /* a GPU that stands still for so long is told of; 0: none is */
     const char *(*mode)(void *ctx); /* how the engine runs: "root", "rootless", … */
     void *mode_ctx;
     const char *const *doctor_argv; /* prints doctor.h's JSON; ends with NULL; borrowed */

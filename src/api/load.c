@@ -71,6 +71,9 @@ static void drain_if_broken(struct call *c, struct str name, const struct node_v
         return;
     }
     api_audit(c, &ch);
+    if (c->api->config.notices)
+        notices_drained(c->api->config.notices, control_batch(c->api->config.control), name,
+                        ch.reason);
     log_event(c->api->config.log, LOG_WARN_, "node.unhealthy", "node=%.*s why=%s", STR_ARG(name),
               f->is.text);
 }

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "api/exporter.h"
+#include "api/notices.h"
 #include "core/policy.h"
 #include "store/kept.h"
 
@@ -236,6 +237,7 @@ int api_metrics(struct call *c, struct err *e)
     buf_printf(&b, "nightshift_audit_broken %d\n", audit.fault != AUDIT_FAULT_NONE);
     metric(&b, "resident_bytes", "gauge", "Memory of the daemon.");
     buf_printf(&b, "nightshift_resident_bytes %llu\n", (unsigned long long)rss_bytes());
+    put_notice_metrics(c->api, &b);
     if (put_machines(c, &b, e) < 0)
         return -1;
     buf_addz(&b, "# EOF\n");

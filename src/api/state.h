@@ -37,6 +37,7 @@ struct api {
     struct searching *searchings;   /* search.c */
     struct foreseeing *foreseeings; /* foresee.c */
     struct door *door;
+    struct idling *idling; /* idle.c */
     struct doctor *doctor; /* NULL: no check runs */
     int watch;             /* of control */
     int64_t started_ms;
@@ -54,8 +55,7 @@ struct call {
     struct str param[HTTP_PARAMS_MAX];
     const char *field; /* what an error is about, or NULL */
     int status;        /* of a refusal, when it is not the one of its code */
-    uint64_t
-        tell_ms; /* a refusal that waited is not told before (monotonic): its time tells nothing */
+    uint64_t tell_ms;  /* a refusal that waited is not told before (monotonic), as if all took it */
 };
 
 #define NUMBER_MAX UINT64_C(9007199254740991) /* every JSON reader has these exactly */

@@ -236,6 +236,8 @@ void remove_user(struct api *a, struct str name)
     drop_keys_of(a, KEY_SESSION, name);
     drop_keys_of(a, KEY_TOKEN, name);
     streams_end_of(a, name);
+    if (a->config.notices)
+        notices_forget(a->config.notices, control_batch(a->config.control), name);
     forget_person(a, name);
     people_drop(p, name);
 }

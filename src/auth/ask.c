@@ -12,8 +12,14 @@
 #include "sys/file.h"
 #include "sys/process.h"
 
-#define REQUEST_MAX (64u << 10)
 #define ANSWER_MAX (512u << 10)
+
+static const struct ask_program signin = { .name = "nightshift-signin",
+                                           .event = "signin.failed",
+                                           .failure = "sign-in does not work at the moment",
+                                           .busy = "too many sign-ins at once",
+                                           .at_once = ASK_AT_ONCE,
+                                           .request_max = 64u << 10 };
 
 struct list {
     struct ask_call *first, *last;
@@ -39,6 +45,7 @@ struct ask {
     struct log *log;
     const char *const *argv;
     const char *socket; /* or NULL */
+    const struct ask_program *program;
     struct list running, waiting;
     struct loop_watch *soon; /* what waits is started from the loop, not from inside a callback */
     uint64_t patience_ms;
@@ -135,11 +142,19 @@ static void tell(struct ask_call *c, const struct json *answer, const struct err
 static void tell_failure(struct ask_call *c, const char *words, const struct process_exit *how)
 {
     struct err e = { 0 };
-    log_event(c->ask->log, LOG_ERROR_, "signin.failed", "why=%s code=%d signal=%d", words,
+    const struct ask_program *p = c->ask->program;
+    log_event(c->ask->log, LOG_ERROR_, p->event, "why=%s code=%d signal=%d", words,
               how ? how->code : 0, how ? how->signal : 0);
-    err_set(&e, ERR_UNAVAILABLE, "sign-in does not work at the moment: %s", words);
+    err_set(&e, ERR_UNAVAILABLE, "%s: %s", p->failure, words);
     err_hint(&e, "try again; if it stays so, the administrator can look at the server's log");
     tell(c, NULL, &e);
+}
+
+static void tell_failed(struct ask_call *c, const char *how_it_went, const struct process_exit *how)
+{
+    char words[128];
+    snprintf(words, sizeof words, "%s %s", c->ask->program->name, how_it_went);
+    tell_failure(c, words, how);
 }
 
 /* ---- the answer ---- */
@@ -181,7 +196,7 @@ static void read_answer(struct ask_call *c, const struct process_exit *how)
     if (valid)
         tell(c, answer, ok ? NULL : &e);
     else
-        tell_failure(c, "nightshift-signin failed", how);
+        tell_failed(c, "failed", how);
 }
 
 static void take_answer(struct ask_call *c)
@@ -225,7 +240,7 @@ static void on_ready(void *ctx, unsigned events)
     if (events & LOOP_READ)
         take_answer(c);
     if (c->answer.full) {
-        tell_failure(c, "nightshift-signin writes without end", NULL);
+        tell_failed(c, "writes without end", NULL);
         return;
     }
     if (is_complete(c)) {
@@ -301,7 +316,7 @@ static void start_waiting(void *ctx)
     struct ask *a = ctx;
     struct err e;
     struct ask_call *c;
-    while (a->running.n < ASK_AT_ONCE && (c = list_take(&a->waiting)))
+    while (a->running.n < a->program->at_once && (c = list_take(&a->waiting)))
         if (start(c, &e) < 0)
             tell_failure(c, e.msg, NULL);
 }
@@ -311,7 +326,9 @@ static void start_waiting(void *ctx)
 struct ask *ask_new(struct loop *l, struct log *log, const char *const *argv)
 {
     struct ask *a = xcalloc(1, sizeof *a);
-    *a = (struct ask){ .loop = l, .log = log, .argv = argv, .patience_ms = ASK_MS };
+    *a = (struct ask){
+        .loop = l, .log = log, .argv = argv, .program = &signin, .patience_ms = ASK_MS
+    };
     a->soon = loop_timer(l, start_waiting, a);
     return a;
 }
@@ -321,6 +338,11 @@ struct ask *ask_new_socket(struct loop *l, struct log *log, const char *path)
     struct ask *a = ask_new(l, log, NULL);
     a->socket = path;
     return a;
+}
+
+void ask_set_program(struct ask *a, const struct ask_program *p)
+{
+    a->program = p;
 }
 
 void ask_set_patience(struct ask *a, uint64_t ms)
@@ -348,14 +370,14 @@ void ask_free_p(struct ask **a)
 struct ask_call *ask_start(struct ask *a, struct str request, ask_done_fn *fn, void *ctx,
                            struct err *e)
 {
-    if (request.n > REQUEST_MAX) {
-        err_set(e, ERR_TOO_LARGE, "the sign-in is larger than %u bytes", REQUEST_MAX);
+    if (request.n > a->program->request_max) {
+        err_set(e, ERR_TOO_LARGE, "the question is larger than %zu bytes", a->program->request_max);
         return NULL;
     }
     /* Those that can start at once do not wait, they are only still in that list. */
-    size_t free_now = ASK_AT_ONCE - a->running.n;
+    size_t free_now = a->program->at_once - a->running.n;
     if (a->waiting.n >= ASK_WAITING + free_now) {
-        err_set(e, ERR_UNAVAILABLE, "too many sign-ins at once");
+        err_set(e, ERR_UNAVAILABLE, "%s", a->program->busy);
         err_hint(e, "try again in a moment");
         return NULL;
     }

@@ -1,6 +1,6 @@
-/* ask - asks nightshift-signin, one process for each question, without waiting for it.
+/* ask - asks nightshift-signin, or another program, one process for each question, without waiting for it.
  *
- * PAM, directories and providers block and their libraries are large: they stay in that program.
+ * PAM, directories, providers and mail servers block and their libraries are large: they stay in those programs.
  * It is our child, or somebody else's behind a socket where it needs root and we have none.
  * Here is a queue of it: so many at once, so many waiting, more is refused (ERR_UNAVAILABLE).  A
  * child that takes too long is killed.  The question is kept in memory of its own that is wiped as
@@ -29,6 +29,14 @@ typedef void ask_done_fn(void *ctx, const struct json *answer, const struct err 
 struct ask *ask_new(struct loop *l, struct log *log, const char *const *argv);
 /* Who listens at that path starts the program for each connection.  The path is borrowed. */
 struct ask *ask_new_socket(struct loop *l, struct log *log, const char *path);
+/* What is asked, when it is not nightshift-signin; borrowed.  Before the first question. */
+struct ask_program {
+    const char *name, *event; /* event: of the log, when it fails */
+    const char *failure,
+        *busy; /* what people read: "… does not work at the moment", "too many …" */
+    size_t at_once, request_max;
+};
+void ask_set_program(struct ask *a, const struct ask_program *p);
 void ask_set_patience(struct ask *a, uint64_t ms); /* of those started from now on */
 struct ask *ask_free(struct ask *a);               /* cancels all; NULL ok; returns NULL */
 void ask_free_p(struct ask **a);

@@ -20,6 +20,7 @@ extern const struct command command_quota, command_usage;                  /* cm
 extern const struct command command_events;                                /* cmd_events.c */
 extern const struct command command_tenants;                               /* cmd_tenants.c */
 extern const struct command command_users;                                 /* cmd_users.c */
+extern const struct command command_notices;                               /* cmd_notices.c */
 extern const struct command command_tokens;                                /* cmd_tokens.c */
 extern const struct command command_login, command_logout;                 /* cmd_login.c */
 extern const struct command command_apply, command_diff;                   /* cmd_apply.c */

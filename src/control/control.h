@@ -11,6 +11,7 @@
 #define NS_CONTROL_CONTROL_H
 
 #include "base/tz.h"
+#include "control/ear.h"
 #include "control/pool.h"
 #include "core/core.h"
 #include "engine/engine.h"
@@ -65,6 +66,7 @@ struct control_config {
      * it.  false: nothing is known.  NULL: nobody knows. */
     bool (*trouble)(void *ctx, struct str node, uint64_t gpu_mask, struct buf *out);
     void *trouble_ctx;
+    struct control_ear ear; /* all NULL: nobody listens */
 };
 
 /* Restores what the store knows.  Borrowed: loop, store, log, homes. */

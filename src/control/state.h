@@ -148,7 +148,8 @@ void turn_act(struct control *c, struct act a);
 void turn_done(struct control *c, struct control_done d);
 void turn_add_done(struct turn *t, struct control_done d); /* to that one */
 void turn_save(struct control *c, struct entry *en); /* the job's row as it is now, and its event */
-void turn_event(struct control *c, const struct entry *en); /* the event alone */
+void turn_event(struct control *c, const struct entry *en);    /* the event alone */
+void turn_tell_ear(struct control *c, const struct entry *en); /* it ended, or stands still */
 /* Something that people have named was changed: told in events and log, answered when it is durable. */
 struct change {
     const char *noun; /* pool, reservation */

@@ -82,6 +82,8 @@ bool job_move(struct control *c, struct entry *en, enum job_event what)
     if (job_state_ended(to))
         en->now.ended_ms = ev.t_ms;
     turn_save(c, en);
+    if (to != from && (job_state_ended(to) || to == JOB_FROZEN || to == JOB_PAUSED))
+        turn_tell_ear(c, en);
     if (job_state_ended(to)) {
         observe_ended(c, en);
         turn_bury(c, en);

@@ -207,6 +207,14 @@ static void warn(struct control *c, struct tenant *t, const struct share_view *v
         store_add_event(turn_open(c)->batch, control_now_ms(c), "budget", str_of(t->name), 0,
                         buf_str(&body));
         turn_open(c)->events = true;
+        struct control_budget told = { .tenant = str_of(t->name),
+                                       .percent = steps[i],
+                                       .used_gpu_milli_ms = v->spent_gpu_milli_ms,
+                                       .gpu_milli_ms = v->budget_gpu_milli_ms,
+                                       .from_ms = t->budget_from_ms,
+                                       .until_ms = MIN(t->budget_until_ms, TIME_MAX_MS) };
+        if (c->config.ear.budget)
+            c->config.ear.budget(c->config.ear.ctx, turn_open(c)->batch, &told);
         log_event(c->config.log, LOG_WARN_, "budget", "tenant=%s percent=%u", t->name, steps[i]);
     }
 }

@@ -97,6 +97,21 @@ void turn_event(struct control *c, const struct entry *en)
     t->events = true;
 }
 
+void turn_tell_ear(struct control *c, const struct entry *en)
+{
+    struct store_job j = { .fixed = { .id = en->id,
+                                      .tenant = str_of(en->tenant),
+                                      .user = str_of(en->user),
+                                      .name = str_of(en->name),
+                                      .replicas = en->replicas,
+                                      .gpu_milli = en->gpu_milli,
+                                      .array = en->array,
+                                      .array_index = en->array_index },
+                           .now = en->now };
+    if (c->config.ear.job)
+        c->config.ear.job(c->config.ear.ctx, turn_open(c)->batch, &j);
+}
+
 void turn_changed(struct control *c, const struct change *ch, struct control_done done)
 {
     AUTO(buf_free) struct buf body = BUF(64 << 10);
@@ -201,6 +216,8 @@ static void on_durable(void *ctx)
     c->written = NULL;
     fail_point("control.durable");
     c->stats.commits++;
+    if (c->config.ear.durable)
+        c->config.ear.durable(c->config.ear.ctx);
     spare_durable(c, t);
     for (size_t i = 0; i < t->acts; i++)
         tasks_act(c, &t->act[i]);
@@ -257,6 +274,8 @@ static void close_turn(void *ctx)
     if (c->open) {
         spare_reserve(c);
         fairness_write(c, false);
+        if (c->config.ear.closing)
+            c->config.ear.closing(c->config.ear.ctx, c->open->batch);
         c->written = TAKE(c->open);
         fail_point("control.decided");
         store_commit(c->config.store, TAKE(c->written->batch), on_durable, c->written);

@@ -36,6 +36,10 @@ struct config {
     const char *kube_user_prefix, *kube_scheduler, *kube_image, *kube_init_image, *kube_init_path;
     const char *kube_gpu, *kube_storage_class, *kube_state_size, *kube_home_size, *kube_home_access;
     int64_t kube_lost_after_ms;
+    /* notices */
+    const char *mail_server, *mail_from, *mail_login, *mail_password_file, *mail_tls, *mail_ca;
+    const char *mail_domains, *webhooks, *webhook_ca;
+    int64_t notice_gather_ms, notice_retry_ms, notice_give_up_ms, notice_timeout_ms, notice_idle_ms;
     /* limits on people */
     uint64_t rate_per_s, rate_burst, rate_user, rate_user_burst, connections_max, body_max_bytes;
     int64_t timeout_ms;

@@ -5,6 +5,7 @@
 #include "api/api.h"
 #include "auth/ways.h"
 #include "daemon/config.h"
+#include "notice/kind.h"
 #include "spec/spec.h"
 #include "spec/tenant.h"
 #include "wire/audit.h"
@@ -19,6 +20,8 @@ static const struct page {
     { "audit", audit_print_reference },
     { "configuration", config_print_reference },
     { "job-spec", spec_print_reference },
+    { "notice-events", notice_print_events },
+    { "notice-kinds", notice_print_kinds },
     { "permissions", api_print_permissions },
     { "signin", ways_print_reference },
     { "tenant", tenant_print_reference },
@@ -36,5 +39,8 @@ int docs_print(const char *page, struct err *e)
         return 0;
     }
     err_set(e, ERR_NOT_FOUND, "--docs: there is no page '%s'", page);
-    return err_hint(e, "api, audit, configuration, job-spec, permissions, signin or tenant");
+    return err_hint(
+        e,
+        "api, audit, configuration, job-spec, notice-events, notice-kinds, permissions, signin or "
+        "tenant");
 }

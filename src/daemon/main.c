@@ -13,6 +13,7 @@
 #include "daemon/check.h"
 #include "daemon/docs.h"
 #include "daemon/engines.h"
+#include "daemon/notify.h"
 #include "daemon/numbers.h"
 #include "daemon/site.h"
 #include "daemon/tenancy.h"
@@ -34,7 +35,8 @@ struct daemon {
     struct auth *auth;
     struct history *history;
     struct ways *ways;
-    const char *signin_argv[2];
+    const char *signin_argv[2], *send_argv[2];
+    struct notices *notices;
     struct control *control;
     struct engine engine;
     struct tenancy *tenancy;
@@ -188,7 +190,13 @@ static int open_control(struct daemon *d, struct err *e)
     d->history = history_open(path, e);
     if (!d->history)
         return -1;
-    struct control_config cc = { .loop = d->loop,
+    d->send_argv[0] = arena_printf(&d->config.arena, "%s/nightshift-send", libexec_folder(d));
+    struct notify_in in = { c, d->loop, d->log, d->clock, d->store, d->auth, d->send_argv };
+    d->notices = notify_open(&in, e);
+    if (!d->notices)
+        return -1;
+    struct control_config cc = { .ear = notify_ear(d->notices),
+                                 .loop = d->loop,
                                  .store = d->store,
                                  .log = d->log,
                                  .clock = d->clock,
@@ -283,6 +291,8 @@ static int open_http(struct daemon *d, struct err *e)
                              .control = d->control,
                              .auth = d->auth,
                              .history = d->history,
+                             .notices = d->notices,
+                             .notice_idle_ms = c->notice_idle_ms,
                              .mode = engine_mode,
                              .mode_ctx = d,
                              .doctor_argv = d->doctor_argv,
@@ -395,6 +405,7 @@ static void close_all(struct daemon *d)
     if (d->engine.ops)
         d->engine.ops->free(d->engine.self);
     control_free(d->control);
+    notices_free(d->notices);
     store_close(d->store);
     history_close(d->history);
     auth_free(d->auth);

@@ -6,6 +6,7 @@
 #include "store/chain.h"
 #include "store/directory.h"
 #include "store/kept.h"
+#include "store/notice.h"
 #include "store/pools.h"
 #include "store/read.h"
 #include "store/usage.h"
@@ -343,6 +344,31 @@ void store_cut_audit(struct store_batch *b, uint64_t number)
 {
     op(b, OP_CUT_AUDIT, 1);
     put_u64(b, number);
+}
+
+/* ---- notices ---- */
+
+void store_put_notice(struct store_batch *b, const struct store_notice *n)
+{
+    op(b, OP_PUT_NOTICE, 12);
+    put_text(b, n->id);
+    put_text(b, n->user);
+    put_int(b, n->way);
+    put_int(b, n->event);
+    put_int(b, n->state);
+    put_int(b, n->made_ms);
+    put_int(b, n->due_ms);
+    put_int(b, n->tries);
+    put_text(b, n->subject);
+    put_text(b, n->data);
+    put_text(b, n->why);
+    put_int(b, NOTICES_OVER_KEPT);
+}
+
+void store_delete_notices(struct store_batch *b, struct str user)
+{
+    op(b, OP_DELETE_NOTICES, 1);
+    put_text(b, user);
 }
 
 /* ---- what is let go ---- */

@@ -33,6 +33,8 @@
     X(PRUNE_ANSWERS, ST_PRUNE_ANSWERS)                                                             \
     X(ADD_AUDIT, ST_ADD_AUDIT, ST_SET_AUDIT_HEAD) /* see chain.h */                                \
     X(CUT_AUDIT, ST_SET_AUDIT_CUT, ST_CUT_AUDIT)                                                   \
+    X(PUT_NOTICE, ST_PUT_NOTICE, ST_TRIM_NOTICES)                                                  \
+    X(DELETE_NOTICES, ST_DELETE_NOTICES)                                                           \
     X(SET_META, ST_SET_META)                                                                       \
     X(WHOLE_DAYS, ST_WHOLE_DAYS)                                                                   \
     X(SIZE_LOG, ST_SIZE_LOG)                                                                       \

@@ -44,6 +44,7 @@
     X(SIGNIN_FAILED, "signin.failed", "somebody gave a wrong password")                            \
     X(SIGNOUT, "signout", "somebody signed out, or everywhere")                                    \
     X(NOTICE_ACCEPT, "notice.accept", "somebody accepted the notice")                              \
+    X(NOTICES_SET, "notices.set", "somebody chose what they are told by mail or webhook")          \
     X(LOGIN, "login", "somebody let a command line in, which got a token")                         \
     X(JOB_CANCEL, "job.cancel", "somebody else than its user ended a job")                         \
     X(JOB_HOLD, "job.hold", "likewise: kept it out of the queue")                                  \

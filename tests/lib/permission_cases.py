@@ -268,6 +268,8 @@ EXAMPLES = {
     "audit_list": (None, plain()), "audit_verify": (None, plain()), "audit_export": (None, plain()),
     "signin": (None, plain()), "door_page": (None, plain()), "door_script": (None, plain()),
     "session_list": (None, plain()), "session_close_all": (None, plain()), "notice_accept": (None, plain(body={})),
+    "notices_get": (None, plain()), "notices_put": (None, plain(body={})), "notices_log": (None, plain()),
+    "notices_test": (None, plain(body={"way": "mail"})),
     "user_password": (PERSONS, lambda w, who, thing: {"path": {"user": who if thing == "own" else thing},
                                                       "body": {"password": "correct horse battery"}}),
     # Whoever comes so far is told that the code is wrong, or that there is no provider.

@@ -30,6 +30,7 @@ cat >want <<'LIST'
 755 libexec/nightshift/nightshift-agent
 755 libexec/nightshift/nightshift-init
 755 libexec/nightshift/nightshift-keeper
+755 libexec/nightshift/nightshift-send
 755 libexec/nightshift/nightshift-signin
 777 libexec/nightshift/slurm/sacct
 777 libexec/nightshift/slurm/sbatch

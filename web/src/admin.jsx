@@ -91,6 +91,27 @@ function browser(text) {
   return name ? `${{ Edg: 'Edge', OPR: 'Opera' }[name] ?? name}${system ? ` on ${system}` : ''}` : text.slice(0, 60);
 }
 
+function Notices() {
+  const [now, setNow] = useState(null);
+  const [error, setError] = useState(null);
+  const put = (body) => send('PUT', '/v1/notices', body).then((v) => { setNow(v); setError(null); });
+  useEffect(() => { get('/v1/notices').then(setNow, setError); }, []);
+  const ways = ['mail', 'webhook'];
+  const where = () => confirm({
+    title: 'Where to?', yes: 'Save',
+    fields: [{ name: 'mail', label: 'Mail', defaultValue: now.mail ?? '', placeholder: now.record_mail, maxLength: 254 },
+      { name: 'webhook', label: 'Webhook', type: 'url', defaultValue: now.webhook ?? '', maxLength: 2000 }],
+    work: (v) => put({ mail: v.mail.trim() || null, webhook: v.webhook.trim() || null }),
+  });
+  const test = (way) => send('POST', '/v1/notices/test', { way }).then((r) => { setError(r.ok ? null : { message: r.error, hint: r.hint }); if (r.ok) say('It was taken.'); });
+  return <section class="card"><div class="card-head"><h2>Notices</h2>{now && may('PUT /v1/notices') && <button type="button" class="right" onClick={where}>Where to</button>}</div>
+    <Problem of={error} />
+    {now?.secret && <p role="status">The webhook's secret, shown this once: <code class="secret">{now.secret}</code></p>}
+    {now && <table class="list"><thead><tr><th>When</th>{ways.map((w) => <th key={w}>{w}{now[w] && may('POST /v1/notices/test') && <> <Act work={() => test(w)} aria-label={`Try ${w}`}>Try</Act></>}</th>)}</tr></thead>
+      <tbody>{Object.entries(now.kinds).map(([k, on]) => <tr key={k}><th scope="row">{now.about[k]}</th>{ways.map((w) => <td key={w}><input type="checkbox" aria-label={`${k}: ${w}`} checked={on[w]} disabled={!now[w]}
+        onChange={(ev) => put({ kinds: { [k]: { [w]: ev.target.checked } } }).catch(setError)} /></td>)}</tr>)}</tbody></table>}</section>;
+}
+
 function Account() {
   const [list, setList] = useState(null);
   const [error, setError] = useState(null);
@@ -102,6 +123,7 @@ function Account() {
         <div><dt>Tenants</dt><dd>{Object.entries(who.roles).map(([t, r]) => `${t} (${r})`).join(', ') || 'none yet; an administrator or a lead takes you in'}</dd></div>
         {who.machines.length > 0 && <div><dt>Machines</dt><dd>{who.machines.join(', ')}</dd></div>}</dl>
       {who.has_password && may('POST /v1/users/:user/password', { user: who.user }) && <div class="buttons"><button type="button" onClick={changePassword}>Change password</button></div>}</section>
+    <Notices />
     <section class="card"><div class="card-head"><h2>Signed in</h2>
       {may('DELETE /v1/sessions') && <button type="button" class="right" onClick={() => confirm({ title: 'Sign out everywhere?', text: 'Here too. Tokens stay.', yes: 'Sign out', work: () => send('DELETE', '/v1/sessions').then(leave) })}>Sign out everywhere</button>}</div>
       <Problem of={error} />
