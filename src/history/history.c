@@ -7,6 +7,7 @@
 
 #include "base/map.h"
 #include "history/node.h"
+#include "history/trail.h"
 #include "node/health.h"
 
 struct history {
@@ -14,6 +15,7 @@ struct history {
     struct names names;
     struct node **node;
     size_t n, cap;
+    struct trails *trails;
     struct report_head *head; /* of what is being read */
     struct report_sample *sample;
 };
@@ -26,6 +28,10 @@ struct history *history_open(const char *folder, struct err *e)
     }
     struct history *h = xcalloc(1, sizeof *h);
     h->folder = folder ? xstrdup(folder) : NULL;
+    char path[4096] = "";
+    if (folder)
+        snprintf(path, sizeof path, "%s/.tasks", folder);
+    h->trails = trails_open(folder ? path : NULL);
     h->head = report_head_new();
     h->sample = report_sample_new();
     return h;
@@ -38,6 +44,7 @@ struct history *history_close(struct history *h)
     for (size_t i = 0; i < h->n; i++)
         node_free(h->node[i]);
     free(h->node);
+    trails_close(h->trails);
     names_free(&h->names);
     free(h->folder);
     free(h->head);
@@ -101,13 +108,15 @@ static void check_sender(void *ctx, const struct report_head *head, const struct
 
 struct taking {
     struct node *node;
+    struct trails *trails;
     int64_t now_ms;
 };
 
 static void take_sample(void *ctx, const struct report_head *head, const struct report_sample *s)
 {
     struct taking *t = ctx;
-    node_take(t->node, head, s, t->now_ms);
+    if (node_take(t->node, head, s, t->now_ms))
+        trails_take(t->trails, head, s);
 }
 
 int history_take(struct history *h, struct str name, struct str text, int64_t now_ms,
@@ -121,7 +130,9 @@ int history_take(struct history *h, struct str name, struct str text, int64_t no
                 (int)MIN(name.n, (size_t)64), name.p);
         return err_hint(e, "give the agent this machine's name with --node-name");
     }
-    struct taking taking = { .node = find_or_add(h, name, e), .now_ms = now_ms };
+    struct taking taking = { .node = find_or_add(h, name, e),
+                             .trails = h->trails,
+                             .now_ms = now_ms };
     if (!taking.node || report_read(text, h->head, h->sample, take_sample, &taking, e) < 0)
         return -1;
     node_note_findings(taking.node, now_ms);
@@ -264,4 +275,9 @@ int history_chart(struct history *h, struct str name, const struct history_ask *
         return err_hint(e, "ask for a longer step_ms or a shorter time");
     }
     return draw(n, ring, a, out, e);
+}
+
+bool history_trail(const struct history *h, struct history_task which, struct history_trail *out)
+{
+    return trails_find(h->trails, which, out);
 }

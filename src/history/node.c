@@ -318,7 +318,7 @@ static void note_idle(struct node *n, const struct report_sample *s)
     }
 }
 
-void node_take(struct node *n, const struct report_head *head, const struct report_sample *s,
+bool node_take(struct node *n, const struct report_head *head, const struct report_sample *s,
                int64_t now_ms)
 {
     uint64_t meaning = meaning_of(head);
@@ -332,11 +332,12 @@ void node_take(struct node *n, const struct report_head *head, const struct repo
     *n->head = *head;
     /* What is sent again after its acknowledgement was lost has been counted. */
     if (n->samples && s->t_ms <= n->last->t_ms && n->last->t_ms - s->t_ms < 2 * 3600000)
-        return;
+        return false;
     n->samples++;
     keep_row(n, s);
     note_idle(n, s);
     report_sample_copy(n->last, s);
+    return true;
 }
 
 void node_view(const struct node *n, struct history_node *out)

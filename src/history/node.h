@@ -42,7 +42,8 @@ struct node {
 
 struct node *node_new(const char *name, const char *folder);
 struct node *node_free(struct node *n); /* NULL ok; returns NULL */
-void node_take(struct node *n, const struct report_head *head, const struct report_sample *s,
+/* false: it was counted before */
+bool node_take(struct node *n, const struct report_head *head, const struct report_sample *s,
                int64_t now_ms);
 void node_note_findings(struct node *n, int64_t now_ms); /* those of the last sample */
 void node_view(const struct node *n, struct history_node *out);

@@ -37,11 +37,14 @@ static const char audit[] =
 static const char ledger[] =
 #include "0008-ledger.sql.inc"
     ;
+static const char steps[] =
+#include "0009-steps.sql.inc"
+    ;
 
 const struct migration migrations[] = {
     { 1, "tables", tables }, { 2, "counts", counts }, { 3, "usage", usage },
     { 4, "kept", kept },     { 5, "pools", pools },   { 6, "directory", directory },
-    { 7, "audit", audit },   { 8, "ledger", ledger },
+    { 7, "audit", audit },   { 8, "ledger", ledger }, { 9, "steps", steps },
 };
 const size_t migrations_n = ARRAY_LEN(migrations);
 
