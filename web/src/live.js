@@ -147,8 +147,6 @@ export const jobs = signal(new Map());
 export const jobsLoaded = signal(false);
 export const jobsError = signal(null);
 export const moreEnded = signal(null); /* where the next page of ended ones begins; null: that was all */
-/** What was heard of each job since this page was opened. */
-export const heard = new Map();
 
 export const living = computed(() => [...jobs.value.values()].filter((j) => !ended(j)));
 
@@ -227,9 +225,6 @@ async function fetchChanged() {
 }
 
 function jobChanged(e) {
-  const list = heard.get(e.job) ?? [];
-  if (list.length < 200) heard.set(e.job, [...list, e]);
-  if (heard.size > 5000) heard.delete(heard.keys().next().value);
   const j = jobs.value.get(e.job);
   /* What the event says is shown at once; the rest of the job comes right after. */
   if (j && j.state !== e.state) keep([{ ...j, state: e.state, state_ms: e.t_ms, message: e.message ?? j.message }]);
