@@ -1,10 +1,11 @@
 /* history - what machines did: the last sample of each, and rings of averages on the disk.
  *
- *   <folder>/<node>.1s   an hour      <node>.1m   31 days      <node>.1h   five years
+ *   <folder>/<node>.1s   an hour      <node>.1m   31 days      <node>.10m  62 days
+ *            <node>.1h, <node>.1d   five years
  *   <folder>/<node>.json what is wrong with it, and why it is drained
  *   <folder>/.tasks      what the newest tasks used (trail.h)
  *
- * Bounded: a machine with eight GPUs takes 24 MiB in all, all tasks together 8 MiB, and no more ever.  Samples may come late, twice or
+ * Bounded: a machine with eight GPUs takes 25 MiB in all, all tasks together 8 MiB, and no more ever.  Samples may come late, twice or
  * out of order; each counts once in the second, late ones are averaged in.  One thread.
  *
  * It also keeps what is wrong with a machine (findings), so that one cause drains it once: an operator who

@@ -7,11 +7,13 @@
 
 #define NODE_COLUMNS_MAX (HISTORY_NODE_COUNT + REPORT_GPUS_MAX * HISTORY_GPU_COUNT)
 
-/* id, how the file ends, step, rows */
+/* id, how the file ends, step, rows.  A chart has some thousand points, and should not read many more rows. */
 #define NODE_RINGS(X)                                                                              \
     X(SECOND, "1s", 1000, 3600u)                                                                   \
-    X(MINUTE, "1m", 60000, 44640u) /* 31 days */                                                   \
-    X(HOUR, "1h", 3600000, 43830u) /* five years */
+    X(MINUTE, "1m", 60000, 44640u)   /* 31 days */                                                 \
+    X(MINUTES, "10m", 600000, 8928u) /* 62 days */                                                 \
+    X(HOUR, "1h", 3600000, 43830u)   /* five years */                                              \
+    X(DAY, "1d", 86400000, 1830u)    /* likewise */
 enum node_ring {
 #define X(id, name, step, rows) RING_##id,
     NODE_RINGS(X)

@@ -150,9 +150,12 @@ export const moreEnded = signal(null); /* where the next page of ended ones begi
 
 export const living = computed(() => [...jobs.value.values()].filter((j) => !ended(j)));
 
+/** Lists leave out what is known of a job that was looked at whole. */
+const put = (map, list) => { for (const j of list) map.set(j.id, { spec: jobs.value.get(j.id)?.spec, ...j }); };
+
 function keep(list) {
   const next = new Map(jobs.value);
-  for (const j of list) next.set(j.id, j);
+  put(next, list);
   jobs.value = next;
 }
 
@@ -172,7 +175,7 @@ let reloading = null;
 async function reloadJobs() {
   const [found, over] = await Promise.all([getLiving(), get(`/v1/jobs?state=${ENDED.join()}&limit=200`)]);
   const next = new Map([...jobs.value].filter(([, j]) => ended(j)));
-  for (const j of [...over.jobs, ...found]) next.set(j.id, j);
+  put(next, [...over.jobs, ...found]);
   if (moreEnded.value === null || !jobsLoaded.value) moreEnded.value = over.next;
   jobs.value = next;
   jobsLoaded.value = true;
