@@ -10,6 +10,8 @@
 #include "history/trail.h"
 #include "node/health.h"
 
+#define ROWS_MAX 20000 /* that a chart reads, where a coarser ring has it too */
+
 struct history {
     char *folder; /* NULL: none */
     struct names names;
@@ -255,15 +257,25 @@ static int draw(struct node *n, enum node_ring ring, struct arena *a, struct his
     return 0;
 }
 
+/* The ring that has it, without reading many more rows than points. */
+static enum node_ring ring_for(const struct node *n, const struct history_ask *ask)
+{
+    enum node_ring ring = node_ring_for(ask->step_ms, ask->from_ms, n->last->t_ms);
+    int64_t span_ms = ask->to_ms - ask->from_ms;
+    bool many = span_ms / node_ring_step_ms(ring) > ROWS_MAX;
+    bool drawn = span_ms / ask->step_ms <= HISTORY_POINTS_MAX; /* else it is refused */
+    return many && drawn && ring + 1 < NODE_RING_COUNT ? ring + 1 : ring;
+}
+
 int history_chart(struct history *h, struct str name, const struct history_ask *ask,
                   struct arena *a, struct history_chart *out, struct err *e)
 {
     struct node *n = find(h, name);
     *out =
         (struct history_chart){ .from_ms = ask->from_ms, .step_ms = MAX(ask->step_ms, (int64_t)1) };
-    if (!n || !n->samples || ask->to_ms <= ask->from_ms)
+    if (!n || !n->samples || ask->to_ms <= ask->from_ms || ask->step_ms < 1)
         return 0;
-    enum node_ring ring = node_ring_for(ask->step_ms, ask->from_ms, n->last->t_ms);
+    enum node_ring ring = ring_for(n, ask);
     int64_t step_ms = node_ring_step_ms(ring);
     out->step_ms = (MAX(ask->step_ms, step_ms) + step_ms - 1) / step_ms * step_ms;
     out->from_ms = ask->from_ms / out->step_ms * out->step_ms;

@@ -180,6 +180,11 @@ static void a_ring_that_was_not_there_is_made_of_the_finer_one(void)
         CHECK_INT(util_at(&was, i), i % 2 ? 900 : 100);
         CHECK_INT(util_at(&is, i), i % 2 ? 900 : 100);
     }
+    is = chart(&w, &a, T0 - 28 * 24 * HOUR, T0 + 72 * HOUR,
+               540000); /* 44,640 minutes are too many */
+    CHECK(is.step_ms == 600000 && is.points == 4464);
+    is = chart(&w, &a, T0, T0 + 72 * HOUR, 540000);
+    CHECK(is.step_ms == 540000 && is.points >= 480 && is.points <= 481);
     is = chart(&w, &a, T0, T0 + 72 * HOUR, 24 * HOUR);
     CHECK(util_at(&is, 1) > 490 && util_at(&is, 1) < 510);
 }
