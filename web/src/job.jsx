@@ -66,7 +66,7 @@ function Life({ j }) {
   const shown = list.length > 60 ? [list[0], ...list.slice(-59)] : list; /* a job that was frozen every night */
   return <section class="card" aria-labelledby="h-life"><h2 id="h-life">Timeline</h2>
     <ol class="life">{shown.map((e, i) => <li key={e.number}><span class="num soft" title={clock(e.t_ms)}>{hour(e.t_ms)}</span>
-      <span><b>{e.what === 'ended' ? e.state : e.what}</b>{e.by && ` by ${e.by}`}{i > 0 && <span class="soft"> after {span(e.t_ms - shown[i - 1].t_ms)}</span>}
+      <span><b>{e.what === 'ended' ? e.state : e.what}</b>{e.by && ` by ${e.by}`}{i > 0 && e.t_ms - shown[i - 1].t_ms > 999 && <span class="soft"> after {span(e.t_ms - shown[i - 1].t_ms)}</span>}
         {[whereText(e), e.reason_text, e.message || exitText(e)].map((t) => t && <small key={t}>{onTheWall(t)}</small>)}</span></li>)}</ol>
   </section>;
 }
@@ -107,7 +107,7 @@ function Log({ j }) {
   return <section class="card log-card" aria-labelledby="h-log">
     <div class="card-head"><h2 id="h-log">Output</h2><span class={`soft${state === 'live' ? ' is-live' : ''}`} role="status">{state}</span>
       {j.run > 0 && <a class="right" href={`/v1/jobs/${j.id}/log`} download={`job-${j.id}.log`}>Download</a>}</div>
-    <div id="log" class="log" hidden={!j.run} ref={pre} tabIndex={0} role="log" aria-live="off" aria-label="Output of the job" />
+    <div id="log" class={`log${j.ended_ms ? ' over' : ''}`} hidden={!j.run} ref={pre} tabIndex={0} role="log" aria-live="off" aria-label="Output of the job" />
   </section>;
 }
 
