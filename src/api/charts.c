@@ -290,8 +290,8 @@ int api_job_history(struct call *c, struct err *e)
     uint64_t run = query_number(c, "run", 0), first = query_number(c, "replica", 0);
     struct store_places runs;
     struct store_place before;
-    if (store_job_places(c->api->config.store, &c->scope, c->job.fixed.id, JOB_RUNS_MAX,
-                         http_arena(c->rq), &runs, e) < 0)
+    struct store_life of = { .job = c->job.fixed.id, .limit = JOB_RUNS_MAX };
+    if (store_job_places(c->api->config.store, &c->scope, &of, http_arena(c->rq), &runs, e) < 0)
         return -1;
     add_from_row(&c->job, &runs, &before);
     json_begin(&w, NULL, '{');

@@ -53,22 +53,22 @@ static void put_submitted(struct json_out *w, const struct store_job *j)
 
 int api_job_events(struct call *c, struct err *e)
 {
-    struct store_after after = { .number = query_number(c, "after", 0),
-                                 .limit = (uint32_t)query_number(c, "limit", PAGE_DEFAULT) };
+    struct store_life of = { .job = c->job.fixed.id,
+                             .after = query_number(c, "after", 0),
+                             .limit = (uint32_t)query_number(c, "limit", PAGE_DEFAULT) };
     struct store_steps steps;
     AUTO(buf_free) struct buf b = BUF(API_REPLY_MAX);
     struct json_out w = { .b = &b };
-    if (store_job_steps(c->api->config.store, &c->scope, c->job.fixed.id, &after, http_arena(c->rq),
-                        &steps, e) < 0)
+    if (store_job_steps(c->api->config.store, &c->scope, &of, http_arena(c->rq), &steps, e) < 0)
         return -1;
     json_begin(&w, NULL, '{');
     json_begin(&w, "events", '[');
-    if (after.number == 0 && (steps.n == 0 || !str_is(steps.v[0].what, "submitted")))
+    if (of.after == 0 && (steps.n == 0 || !str_is(steps.v[0].what, "submitted")))
         put_submitted(&w, &c->job);
     for (size_t i = 0; i < steps.n; i++)
         put_step(&w, &steps.v[i]);
     json_end(&w, ']');
-    if (steps.n == after.limit)
+    if (steps.n == of.limit)
         json_put_u64(&w, "next", steps.v[steps.n - 1].number);
     else
         json_put_null(&w, "next");

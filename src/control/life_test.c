@@ -14,7 +14,7 @@ static void check_life(struct controlling *t, uint64_t job, const char *want)
     struct store_steps got;
     struct err e = { 0 };
     controlling_settle(t);
-    CHECK(store_job_steps(t->s.store, &storing_all, job, &(struct store_after){ 0 }, &t->s.arena,
+    CHECK(store_job_steps(t->s.store, &storing_all, &(struct store_life){ .job = job }, &t->s.arena,
                           &got, &e) == 0);
     for (size_t i = 0; i < got.n; i++) {
         const struct store_step *s = &got.v[i];

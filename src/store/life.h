@@ -28,10 +28,13 @@ struct store_steps {
     struct store_step *v;
     size_t n;
 };
-/* In order, after this number.  Unseen: none. */
-int store_job_steps(struct store *s, const struct store_scope *who, uint64_t job,
-                    const struct store_after *after, struct arena *a, struct store_steps *out,
-                    struct err *e) MUST_USE;
+struct store_life {
+    uint64_t job, after; /* steps after this number; 0: from the first */
+    uint32_t limit;      /* 0 and above 1,000 mean 1,000 */
+};
+/* In order.  Unseen: none. */
+int store_job_steps(struct store *s, const struct store_scope *who, const struct store_life *of,
+                    struct arena *a, struct store_steps *out, struct err *e) MUST_USE;
 
 /* Where its newest runs were, from when to when: the newest first. */
 struct store_place {
@@ -43,7 +46,7 @@ struct store_places {
     struct store_place *v;
     size_t n;
 };
-int store_job_places(struct store *s, const struct store_scope *who, uint64_t job, uint32_t limit,
+int store_job_places(struct store *s, const struct store_scope *who, const struct store_life *of,
                      struct arena *a, struct store_places *out, struct err *e) MUST_USE;
 
 #endif

@@ -31,13 +31,13 @@ static void add_steps(struct storing *t, uint64_t job, uint32_t n)
     storing_commit(t, b);
 }
 
-static void check(struct storing *t, const struct store_scope *who, uint64_t job,
-                  struct store_after after, const char *want)
+static void check(struct storing *t, const struct store_scope *who, struct store_life of,
+                  const char *want)
 {
     AUTO(buf_free) struct buf b = BUF(4096);
     struct store_steps got;
     struct err e = { 0 };
-    CHECK(store_job_steps(t->store, who, job, &after, &t->arena, &got, &e) == 0);
+    CHECK(store_job_steps(t->store, who, &of, &t->arena, &got, &e) == 0);
     for (size_t i = 0; i < got.n; i++)
         buf_printf(&b, "%llu:%.*s%s%.*s ", (unsigned long long)got.v[i].number,
                    STR_ARG(got.v[i].what), got.v[i].reason.n ? "/" : "", STR_ARG(got.v[i].reason));
@@ -56,12 +56,13 @@ static void steps_come_in_order_a_page_at_a_time_to_who_sees_the_job(void)
     add_job(&t, 2, "audio");
     add_steps(&t, 1, 4);
     add_steps(&t, 2, 1);
-    check(&t, &storing_all, 1, (struct store_after){ 0 }, "1:submitted 2:waits 3:waits 4:waits ");
-    check(&t, &ours, 1, (struct store_after){ 1, 2 }, "2:waits 3:waits ");
-    check(&t, &ours, 1, (struct store_after){ 4, 2 }, "");
-    check(&t, &theirs, 1, (struct store_after){ 0 }, "");
-    check(&t, &theirs, 2, (struct store_after){ 0 }, "1:submitted ");
-    check(&t, &storing_all, 99, (struct store_after){ 0 }, "");
+    check(&t, &storing_all, (struct store_life){ .job = 1 },
+          "1:submitted 2:waits 3:waits 4:waits ");
+    check(&t, &ours, (struct store_life){ 1, 1, 2 }, "2:waits 3:waits ");
+    check(&t, &ours, (struct store_life){ 1, 4, 2 }, "");
+    check(&t, &theirs, (struct store_life){ .job = 1 }, "");
+    check(&t, &theirs, (struct store_life){ .job = 2 }, "1:submitted ");
+    check(&t, &storing_all, (struct store_life){ .job = 99 }, "");
 }
 
 static void a_reason_is_told_of_the_last_step_once(void)
@@ -75,7 +76,7 @@ static void a_reason_is_told_of_the_last_step_once(void)
     store_step_reason(b, 1, STR("room"));
     store_step_reason(b, 1, STR("budget"));
     storing_commit(&t, b);
-    check(&t, &storing_all, 1, (struct store_after){ 0 }, "1:submitted 2:waits/room ");
+    check(&t, &storing_all, (struct store_life){ .job = 1 }, "1:submitted 2:waits/room ");
 }
 
 static void the_first_step_and_the_newest_are_kept(void)
@@ -87,7 +88,7 @@ static void the_first_step_and_the_newest_are_kept(void)
     storing_open(&t);
     add_job(&t, 1, "vision");
     add_steps(&t, 1, STORE_STEPS_MAX + 50);
-    CHECK(store_job_steps(t.store, &storing_all, 1, &(struct store_after){ 0 }, &t.arena, &got,
+    CHECK(store_job_steps(t.store, &storing_all, &(struct store_life){ .job = 1 }, &t.arena, &got,
                           &e) == 0);
     CHECK_INT(got.n, STORE_STEPS_MAX);
     CHECK_INT(got.v[0].number, 1);
@@ -110,14 +111,15 @@ static void steps_go_with_the_job(void)
     store_remove_job(b, 1);
     storing_commit(&t, b);
     add_job(&t, 1, "vision"); /* none of what is asked for is hidden behind the row alone */
-    check(&t, &storing_all, 1, (struct store_after){ 0 }, "");
-    check(&t, &storing_all, 2, (struct store_after){ 2, 5 }, "3:waits ");
+    check(&t, &storing_all, (struct store_life){ .job = 1 }, "");
+    check(&t, &storing_all, (struct store_life){ 2, 2, 5 }, "3:waits ");
 }
 
 static void places_are_those_of_the_newest_runs(void)
 {
     AUTO(storing_end) struct storing t;
     struct store_places got;
+    struct store_life two = { .job = 1, .limit = 2 };
     struct err e = { 0 };
     storing_begin(&t);
     storing_open(&t);
@@ -140,13 +142,13 @@ static void places_are_those_of_the_newest_runs(void)
                                               .ended_ms = run < 3 ? run * 10 + 5 : 0 });
     }
     storing_commit(&t, b);
-    CHECK(store_job_places(t.store, &storing_all, 1, 2, &t.arena, &got, &e) == 0);
+    CHECK(store_job_places(t.store, &storing_all, &two, &t.arena, &got, &e) == 0);
     CHECK_INT(got.n, 2);
     CHECK(got.v[0].run == 3 && got.v[0].from_ms == 30 && got.v[0].to_ms == 0);
     CHECK(got.v[1].run == 2 && got.v[1].from_ms == 20 && got.v[1].to_ms == 25);
     CHECK(str_is(got.v[1].where, "[{\"node\":\"desk1\"}]"));
     struct store_scope nobody = { 0 };
-    CHECK(store_job_places(t.store, &nobody, 1, 2, &t.arena, &got, &e) == 0 && got.n == 0);
+    CHECK(store_job_places(t.store, &nobody, &two, &t.arena, &got, &e) == 0 && got.n == 0);
 }
 
 static const struct test tests[] = {

@@ -11,6 +11,7 @@
 
 #include "base/err.h"
 #include "store/statements_audit.h"
+#include "store/statements_life.h"
 
 #define JOB_FIXED_COLUMNS                                                                          \
     "id, tenant, user, name, uid, submitted_ms, replicas, gpu_milli, array_id, array_index"
@@ -21,8 +22,6 @@
 #define RUN_COLUMNS                                                                                \
     "job, run, tenant, user, node, model, gpu_milli, cpu_milli, mem_mib, started_ms, ended_ms"
 #define RUN_WHAT_COLUMNS "tenant, user, node, model, gpu_milli, cpu_milli, mem_mib, started_ms"
-#define STEP_COLUMNS                                                                               \
-    "job, number, t_ms, what, state, run, reason, who, note, place, exit_code, exit_signal"
 #define RUN_USAGE_COLUMNS "tenant, user, model, gpu_milli, cpu_milli, started_ms, ended_ms"
 /* The run (?1, ?2) that ends at ?3, once for each day that it was in. */
 #define DAYS_OF_RUN                                                                                \
@@ -86,16 +85,6 @@
     X(PRUNE_EVENTS, W,                                                                              \
       "DELETE FROM event WHERE number <= (SELECT max(number) FROM event) - ?1 "                     \
       "AND number < (SELECT min(number) FROM event) + ?2")                                          \
-    X(ADD_STEP, W,                                                                                  \
-      "INSERT INTO job_step (" STEP_COLUMNS ") SELECT ?1, coalesce(max(number), 0) + 1, ?2, ?3, "   \
-      "?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11 FROM job_step WHERE job = ?1")                              \
-    /* The first and the newest stay. */                                                            \
-    X(CUT_STEPS, W,                                                                                 \
-      "DELETE FROM job_step WHERE job = ?1 AND number > 1 AND number <= "                           \
-      "(SELECT max(number) FROM job_step WHERE job = ?1) - ?12 + 1")                                \
-    X(STEP_REASON, W,                                                                               \
-      "UPDATE job_step SET reason = ?2 WHERE job = ?1 AND reason = '' AND number = "                \
-      "(SELECT max(number) FROM job_step WHERE job = ?1)")                                          \
     X(PUT_ACCOUNT, W,                                                                               \
       "INSERT OR REPLACE INTO account (name, home, uid, gid, ours, created_ms) "                    \
       "VALUES (?1, ?2, ?3, ?4, ?5, ?6)")                                                            \
@@ -180,13 +169,6 @@
       "SELECT id, run, replicas, 0, state_ms FROM job INDEXED BY job_by_age WHERE state >= 9 "      \
       "AND (state_ms, id) > (?1, ?2) AND state_ms < ?3 ORDER BY state_ms, id LIMIT ?4")             \
     X(RUNS, R, "SELECT " RUN_COLUMNS " FROM run WHERE job = ?1 ORDER BY run")                       \
-    X(STEPS, R,                                                                                     \
-      "SELECT " STEP_COLUMNS " FROM job_step WHERE job = ?1 AND number > ?2 "                       \
-      "ORDER BY number LIMIT ?3")                                                                   \
-    X(PLACES, R,                                                                                    \
-      "SELECT r.run, r.started_ms, r.ended_ms, s.place FROM job_step AS s JOIN run AS r "           \
-      "ON r.job = s.job AND r.run = s.run WHERE s.job = ?1 AND s.place <> '' "                      \
-      "ORDER BY s.number DESC LIMIT ?2")                                                            \
     X(USAGE_DAYS, R,                                                                                \
       "SELECT tenant, user, model, gpu_milli_ms, cpu_milli_ms, starts, carried, day "               \
       "FROM usage_day WHERE day >= ?1 AND day < ?2")                                                \
@@ -235,6 +217,7 @@
     X(POOLS, R,                                                                                     \
       "SELECT name, calendar, nodes, exceptions, of_settings, stage FROM pool ORDER BY name")       \
     X(ANSWER, R, "SELECT body FROM answer WHERE user = ?1 AND key = ?2")                            \
+    LIFE_STATEMENTS(X)                                                                              \
     AUDIT_STATEMENTS(X)                                                                             \
     X(META, R, "SELECT value FROM meta WHERE key = ?1")
 
