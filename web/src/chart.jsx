@@ -23,8 +23,9 @@ export function Chart({ times, series, label, unit = '', height = 220, top = 0, 
     }, [times, ...series.map((s) => s.values)], place);
     let last = times.length - 1;
     while (last > 0 && series.every((s) => s.values[last] == null)) last -= 1;
-    plot.setCursor({ left: plot.valToPos(times[last], 'x'), top: 0 }); /* the last figures, until somebody points */
-    const watch = new ResizeObserver(() => plot.setSize({ width: place.clientWidth, height }));
+    const rest = () => plot.setCursor({ left: plot.valToPos(times[last], 'x'), top: 0 }); /* the last figures, until somebody points */
+    rest();
+    const watch = new ResizeObserver(() => { plot.setSize({ width: place.clientWidth, height }); rest(); });
     watch.observe(place);
     return () => { watch.disconnect(); plot.destroy(); };
   }, [text, document.documentElement.dataset.theme, height]);
