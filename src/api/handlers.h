@@ -8,13 +8,15 @@ struct call;
 typedef int api_fn(struct call *c, struct err *e); /* -1: the error is the answer */
 
 api_fn api_job_list, api_job_submit, api_job_check, api_job_get, api_job_cancel, api_job_hold,
-    api_job_release, api_job_freeze, api_job_thaw, api_job_signal;     /* jobs.c */
-api_fn api_job_why;                                                    /* why.c */
-api_fn api_job_log;                                                    /* log.c */
-api_fn api_log_search;                                                 /* search.c */
-api_fn api_job_stream, api_job_stream_send;                            /* stream.c */
-api_fn api_node_list, api_node_drain, api_node_resume;                 /* nodes.c */
-api_fn api_node_report, api_node_load, api_node_history, api_gpu_list; /* load.c */
+    api_job_release, api_job_freeze, api_job_thaw, api_job_signal; /* jobs.c */
+api_fn api_job_why;                                                /* why.c */
+api_fn api_job_events;                                             /* life.c */
+api_fn api_job_log;                                                /* log.c */
+api_fn api_log_search;                                             /* search.c */
+api_fn api_job_stream, api_job_stream_send;                        /* stream.c */
+api_fn api_node_list, api_node_drain, api_node_resume;             /* nodes.c */
+api_fn api_node_report, api_node_load, api_gpu_list;               /* load.c */
+api_fn api_node_history, api_job_history;                          /* charts.c */
 api_fn api_pool_list, api_pool_get, api_pool_put, api_pool_delete, api_pool_open, api_pool_close,
     api_pool_regular; /* pools.c */
 api_fn api_reservation_list, api_reservation_get, api_reservation_put,

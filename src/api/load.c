@@ -4,7 +4,6 @@
 #include "node/nvml.h"
 #include "sys/weak.h"
 
-#include <math.h>
 #include <stdio.h>
 
 /* ---- the agent's report ---- */
@@ -22,7 +21,7 @@ static void on_drained(void *ctx)
     free(d);
 }
 
-static bool find_node(struct api *a, struct str name, uint32_t *out_i, struct node_view *out)
+bool find_node(struct api *a, struct str name, uint32_t *out_i, struct node_view *out)
 {
     struct core *core = control_core(a->config.control);
     for (uint32_t i = 0; core_node(core, (node_id){ i }, out); i++)
@@ -33,7 +32,7 @@ static bool find_node(struct api *a, struct str name, uint32_t *out_i, struct no
     return false;
 }
 
-static int no_node(struct str name, struct err *e)
+int no_node(struct str name, struct err *e)
 {
     err_set(e, ERR_NOT_FOUND, "there is no machine '%.*s'", (int)MIN(name.n, (size_t)64), name.p);
     return err_hint(e, "see those there are: nightshift nodes");
@@ -104,7 +103,7 @@ static bool is_fresh(struct api *a, const struct history_node *n)
     return clock_now_ms(&a->config.clock) - n->heard_ms <= HISTORY_STALE_MS;
 }
 
-static bool load_of(struct api *a, struct str node, struct history_node *out)
+bool load_of(struct api *a, struct str node, struct history_node *out)
 {
     return a->config.history && history_find(a->config.history, node, out);
 }
@@ -409,86 +408,6 @@ int api_node_load(struct call *c, struct err *e)
         put_gpu(c, &w, &v, g, known ? &n : NULL, holders[i]);
     json_end(&w, ']');
     json_end(&w, '}');
-    reply_json(c, 200, &b);
-    return 0;
-}
-
-/* ---- charts ---- */
-
-/* As people want them; the rings have integers' units. */
-static const struct {
-    const char *name;
-    double unit;
-    int digits;
-} gpu_series[] = {
-    [HISTORY_GPU_UTIL] = { "util_percent", 10, 1 }, [HISTORY_GPU_JOBS] = { "jobs_percent", 10, 1 },
-    [HISTORY_GPU_MEM] = { "mem_used_mib", 1, 0 },   [HISTORY_GPU_POWER] = { "power_w", 1000, 1 },
-    [HISTORY_GPU_TEMP] = { "temp_c", 1, 1 },        [HISTORY_GPU_CLOCK] = { "sm_mhz", 1, 0 },
-};
-_Static_assert(ARRAY_LEN(gpu_series) == HISTORY_GPU_COUNT, "a column was added without its row");
-
-static void put_series(struct json_out *w, const char *name, const float *v, size_t n, double unit,
-                       int digits)
-{
-    json_begin(w, name, '[');
-    for (size_t i = 0; i < n; i++)
-        json_put_f64(w, NULL, isfinite(v[i]) ? (double)v[i] / unit : (double)NAN, digits);
-    json_end(w, ']');
-}
-
-static void put_chart(struct json_out *w, const struct history_chart *chart,
-                      const struct history_node *n)
-{
-    const float *v = chart->v;
-    json_begin(w, NULL, '{');
-    json_put_i64(w, "from_ms", chart->from_ms);
-    json_put_i64(w, "step_ms", chart->step_ms);
-    json_put_u64(w, "points", chart->points);
-    json_put_bool(w, "simulated", n && n->head->simulated);
-    json_begin(w, "node", '{');
-    for (int k = 0; k < HISTORY_NODE_COUNT; k++, v += v ? chart->points : 0)
-        put_series(w, history_node_column_name((enum history_node_column)k), v, chart->points, 1,
-                   0);
-    json_end(w, '}');
-    json_begin(w, "gpus", '[');
-    for (uint32_t g = 0; g < chart->gpus; g++) {
-        json_begin(w, NULL, '{');
-        json_put_u64(w, "index", n->head->gpu[g].index);
-        json_put_str(w, "uuid", str_of(n->head->gpu[g].uuid));
-        for (int k = 0; k < HISTORY_GPU_COUNT; k++, v += chart->points)
-            put_series(w, gpu_series[k].name, v, chart->points, gpu_series[k].unit,
-                       gpu_series[k].digits);
-        json_end(w, '}');
-    }
-    json_end(w, ']');
-    json_end(w, '}');
-}
-
-int api_node_history(struct call *c, struct err *e)
-{
-    int64_t now_ms = clock_now_ms(&c->api->config.clock);
-    struct history_ask ask = { .to_ms = (int64_t)query_number(c, "to_ms", (uint64_t)now_ms) };
-    struct history_chart chart = { .step_ms = 1000 };
-    struct history_node n = { 0 };
-    struct node_view v;
-    uint32_t i;
-    AUTO(buf_free) struct buf b = BUF(API_REPLY_MAX);
-    struct json_out w = { .b = &b };
-    ask.from_ms =
-        (int64_t)query_number(c, "from_ms", (uint64_t)MAX(ask.to_ms - 3600000, INT64_C(0)));
-    ask.step_ms = (int64_t)query_number(
-        c, "step_ms", (uint64_t)MAX((ask.to_ms - ask.from_ms) / 360, INT64_C(1000)));
-    if (!find_node(c->api, c->param[0], &i, &v))
-        return no_node(c->param[0], e);
-    bool known = load_of(c->api, c->param[0], &n);
-    if (known && history_chart(c->api->config.history, c->param[0], &ask, http_arena(c->rq), &chart,
-                               e) < 0) {
-        c->field = "step_ms";
-        return -1;
-    }
-    put_chart(&w, &chart, known ? &n : NULL);
-    if (buf_check(&b, e) < 0)
-        return -1;
     reply_json(c, 200, &b);
     return 0;
 }

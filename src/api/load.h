@@ -11,4 +11,10 @@ void put_health(struct json_out *w, struct api *a, struct str node, bool drained
 /* Members: how busy it is. */
 void put_gpu_load(struct json_out *w, struct api *a, struct str node, struct str uuid);
 
+/* ---- for its neighbours ---- */
+
+bool find_node(struct api *a, struct str name, uint32_t *out_i, struct node_view *out);
+int no_node(struct str name, struct err *e);
+bool load_of(struct api *a, struct str node, struct history_node *out); /* what its agent told */
+
 #endif

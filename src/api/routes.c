@@ -26,6 +26,11 @@ static const struct api_param submit_params[] = {
       .help = "sent again with the same key, a submit is answered as the first time" },
     { 0 },
 };
+static const struct api_param job_events_params[] = {
+    { "after", ANY_NUMBER, .help = "those after this number: the `next` of the page before" },
+    { "limit", PARAM_NUMBER, .min = 1, .max = PAGE_MAX, .help = "at most so many; by default 100" },
+    { 0 },
+};
 static const struct api_param why_params[] = {
     { "at_ms", PARAM_NUMBER, .min = 1, .max = UINT64_C(253402300799999), /* of the year 9999 */
       .help = "why it waited then, from the journal; by default now" },
@@ -113,6 +118,15 @@ static const struct api_param history_params[] = {
               "days, hours for five years" },
     { 0 },
 };
+static const struct api_param job_history_params[] = {
+    { "from_ms", ANY_NUMBER, .help = "from this time on; by default from the start of each run" },
+    { "to_ms", ANY_NUMBER, .help = "up to this time; by default now" },
+    { "step_ms", PARAM_NUMBER, .min = 1000, .max = UINT64_C(366) * 86400000,
+      .help = "between points of its GPUs; by default a 360th of the run" },
+    { "run", UP_TO(UINT32_MAX), .help = "only of this run" },
+    { "replica", UP_TO(REPLICAS_MAX), .help = "from this replica on" },
+    { 0 },
+};
 static const struct api_param token_params[] = {
     { "user", PARAM_TEXT, .max = 200, .help = "whose; by default the caller's" },
     { 0 },
@@ -188,6 +202,12 @@ const struct route api_routes[] = {
     { "GET", "/v1/jobs/:id", A(SEE), FN(job_get), "Show a job", JOB, .answer = "Job" },
     { "GET", "/v1/jobs/:id/why", A(SEE), FN(job_why), "Why does it wait, or did?", JOB,
       .param = why_params, .answer = "Why", .refuses = REFUSES_CONFLICT },
+    { "GET", "/v1/jobs/:id/events", A(SEE), FN(job_events),
+      "What happened to it, from submit to end", JOB, .param = job_events_params,
+      .answer = "JobEvents" },
+    { "GET", "/v1/jobs/:id/history", A(SEE), FN(job_history),
+      "Charts of its runs: the GPUs it had, and what it used itself", JOB,
+      .param = job_history_params, .answer = "JobHistory" },
     { "GET", "/v1/jobs/:id/log", A(READ_LOG), FN(job_log), "Its output", JOB, .param = log_params,
       .type = "text/plain; charset=utf-8", .other_type = "application/octet-stream" },
     { "GET", "/v1/logs", A(READ_LOG), FN(log_search),

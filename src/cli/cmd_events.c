@@ -6,6 +6,8 @@
 
 #include "cli/commands.h"
 #include "cli/field.h"
+#include "cli/jobs.h"
+#include "cli/life.h"
 #include "cli/sse.h"
 #include "cli/text.h"
 #include "cli/tty.h"
@@ -33,6 +35,7 @@ static const struct opt opts[] = {
 
 struct follow {
     const struct events_opts *o;
+    char job[32]; /* only of this one; empty: of all */
     struct sse sse;
     char last[64]; /* id of the last event */
     bool closed;   /* nobody reads our output any more */
@@ -58,7 +61,7 @@ static void print_event(struct follow *f, struct str data, struct err *e)
     if (!json_is_object(root))
         return;
     snprintf(job, sizeof job, "%llu", (unsigned long long)field_u64(root, "job"));
-    if (f->o->job && strcmp(f->o->job, job) != 0)
+    if (f->job[0] && strcmp(f->job, job) != 0)
         return;
     if (cli_output(&f->o->common) == OUT_JSON) {
         buf_add(&b, data);
@@ -140,10 +143,20 @@ static int run_events(struct cli *c, const void *opts_p, struct words args, stru
 {
     AUTO(follow_clear) struct follow f = { .o = opts_p, .sse = sse_new() };
     AUTO(signals_close) struct signals signals = { .fd = -1 };
-    (void)args;
+    uint64_t job;
     signal(SIGPIPE, SIG_IGN);
     if (f.o->after)
         snprintf(f.last, sizeof f.last, "%s", f.o->after);
+    if (f.o->job)
+        snprintf(f.job, sizeof f.job, "%s", f.o->job);
+    if (args.n > 0) { /* all of its life, and then what comes */
+        if (jobs_resolve_one(c, args.v[0], &job, e) < 0 ||
+            life_print(c, job, cli_output(&f.o->common) == OUT_JSON, e) < 0)
+            return -1;
+        if (!f.o->follow)
+            return 0;
+        snprintf(f.job, sizeof f.job, "%llu", (unsigned long long)job);
+    }
     if (signals_open(&signals, e) < 0)
         return -1;
     bool first = true;
@@ -165,9 +178,11 @@ static int run_events(struct cli *c, const void *opts_p, struct words args, stru
 
 const struct command command_events = {
     .name = "events",
-    .args = "",
-    .help = "what happened to jobs; -f: what happens",
+    .args = "[JOB]",
+    .help = "what happened to jobs, or to one from submit to end; -f: what happens",
     .group = GROUP_CLUSTER,
+    .word = WORD_JOB,
     COMMAND_OPTS(opts, struct events_opts),
+    .max_args = 1,
     .run = run_events,
 };

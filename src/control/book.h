@@ -65,9 +65,13 @@ struct entry {
     struct task *task;    /* of the run that holds resources, one a replica; else NULL */
     uint32_t bad;         /* the first task that ended badly, or NONE */
     bool failed_start;
-    uint64_t copied; /* a hash of what its copy says: see spare.c; 0: it has none */
-    bool noted;      /* there, as one that waits for others */
-    bool taken;      /* it is being frozen by a pass */
+    bool heard; /* what follows was told: see life.c */
+    enum job_state heard_state;
+    uint32_t heard_run;
+    uint8_t why, whys; /* the reason of its last step, and how often that changed in this wait */
+    uint64_t copied;   /* a hash of what its copy says: see spare.c; 0: it has none */
+    bool noted;        /* there, as one that waits for others */
+    bool taken;        /* it is being frozen by a pass */
     enum taken_for taken_for;
     uint32_t start_tries; /* starts of this run that failed */
     struct job_ref grace_of, again_of;

@@ -60,6 +60,7 @@ static int restore_job(void *ctx, const struct store_job *j, struct err *e)
     en->taken = map_get(&r->taken, en->id, &once);
     en->taken_for = en->taken ? freeze_taken_for(en->now.message) : TAKEN_TURN;
     en->ran_since_ms = j->now.state_ms;
+    life_known(en);
     if (job_state_holds(j->now.state))
         en->task = xcalloc(en->replicas, sizeof *en->task);
     return 0;

@@ -6,6 +6,7 @@
 #include "control/account.h"
 #include "control/book.h"
 #include "control/lending.h"
+#include "control/life.h"
 #include "control/observe.h"
 #include "control/pools.h"
 #include "control/tenants.h"
@@ -50,6 +51,8 @@ struct turn {
     struct turn_key *key; /* of submits whose answer is not in the store yet */
     size_t keys, key_cap;
     struct map over;   /* jobs that ended in it, and their state */
+    uint64_t *waiting; /* jobs that wait since this turn: see life.c */
+    size_t waits, wait_cap;
     uint64_t *touched; /* jobs whose copies may be old: see spare.c */
     size_t touches, touch_cap;
     bool events; /* public ones */
@@ -121,6 +124,8 @@ struct control {
     bool ready, stopping; /* the engine told all it knows; no new starts */
     bool was_ready;       /* once: what it can do is known */
     bool want_pass;
+    struct str acting; /* who asked for what is being done now; empty: nobody did */
+    size_t life_next;  /* which job of the book is looked at next: see life.c */
     struct machine *machine;
     size_t machines, machine_cap;
     struct watcher *watch;
@@ -148,7 +153,7 @@ void turn_act(struct control *c, struct act a);
 void turn_done(struct control *c, struct control_done d);
 void turn_add_done(struct turn *t, struct control_done d); /* to that one */
 void turn_save(struct control *c, struct entry *en); /* the job's row as it is now, and its event */
-void turn_event(struct control *c, const struct entry *en);    /* the event alone */
+void turn_event(struct control *c, struct entry *en);          /* the event alone */
 void turn_tell_ear(struct control *c, const struct entry *en); /* it ended, or stands still */
 /* Something that people have named was changed: told in events and log, answered when it is durable. */
 struct change {

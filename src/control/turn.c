@@ -31,6 +31,7 @@ void turn_free(struct turn *t)
     free(t->key);
     map_free(&t->over);
     free(t->touched);
+    free(t->waiting);
     free(t);
 }
 
@@ -73,7 +74,7 @@ void turn_add_done(struct turn *t, struct control_done d)
 }
 
 /* What /v1/events says about a job. */
-void turn_event(struct control *c, const struct entry *en)
+void turn_event(struct control *c, struct entry *en)
 {
     AUTO(buf_free) struct buf body = BUF(64 << 10);
     struct json_out w = { .b = &body };
@@ -95,6 +96,7 @@ void turn_event(struct control *c, const struct entry *en)
     struct turn *t = turn_open(c);
     store_add_event(t->batch, control_now_ms(c), "job", str_of(en->tenant), en->id, buf_str(&body));
     t->events = true;
+    life_tell(c, en);
 }
 
 void turn_tell_ear(struct control *c, const struct entry *en)
@@ -268,6 +270,7 @@ static void close_turn(void *ctx)
     if (c->want_pass && c->ready && !c->stopping) {
         c->want_pass = false;
         decide(c);
+        life_reasons(c);
     }
     while (c->ends > 0)
         book_remove(&c->book, c->ended[--c->ends]);
@@ -300,6 +303,7 @@ static void on_minute(void *ctx)
 {
     struct control *c = ctx;
     fairness_minute(c);
+    life_minute(c);
     if (core_totals(c->core).waiting > 0)
         turn_close_soon(c, true);
 }

@@ -74,6 +74,8 @@ static int thaw(struct control *c, struct entry *en, struct err *e)
 {
     if (move(c, en, JOB_EV_THAW, e) < 0)
         return -1;
+    if (en->now.state == JOB_FROZEN)
+        life_asked(c, en, STEP_THAWING); /* until there is room */
     if (en->now.state == JOB_THAWING)
         turn_act(c, (struct act){ .kind = ACT_TASKS_RESUME,
                                   .job = en->id,
@@ -89,6 +91,7 @@ int control_verb(struct control *c, uint64_t job, enum control_verb v, struct st
     int rc = -1;
     if (!en)
         return -1;
+    c->acting = by;
     switch (v) {
     case VERB_CANCEL: rc = cancel(c, en, by, e); break;
     case VERB_HOLD: rc = move(c, en, JOB_EV_HOLD, e); break;
@@ -97,6 +100,7 @@ int control_verb(struct control *c, uint64_t job, enum control_verb v, struct st
     case VERB_THAW: rc = thaw(c, en, e); break;
     case CONTROL_VERB_COUNT: abort();
     }
+    c->acting = STR("");
     if (rc < 0)
         return -1;
     turn_done(c, done);

@@ -7,13 +7,17 @@
 
 #include "base/map.h"
 #include "history/node.h"
+#include "history/trail.h"
 #include "node/health.h"
+
+#define ROWS_MAX 20000 /* that a chart reads, where a coarser ring has it too */
 
 struct history {
     char *folder; /* NULL: none */
     struct names names;
     struct node **node;
     size_t n, cap;
+    struct trails *trails;
     struct report_head *head; /* of what is being read */
     struct report_sample *sample;
 };
@@ -26,6 +30,10 @@ struct history *history_open(const char *folder, struct err *e)
     }
     struct history *h = xcalloc(1, sizeof *h);
     h->folder = folder ? xstrdup(folder) : NULL;
+    char path[4096] = "";
+    if (folder)
+        snprintf(path, sizeof path, "%s/.tasks", folder);
+    h->trails = trails_open(folder ? path : NULL);
     h->head = report_head_new();
     h->sample = report_sample_new();
     return h;
@@ -38,6 +46,7 @@ struct history *history_close(struct history *h)
     for (size_t i = 0; i < h->n; i++)
         node_free(h->node[i]);
     free(h->node);
+    trails_close(h->trails);
     names_free(&h->names);
     free(h->folder);
     free(h->head);
@@ -101,13 +110,15 @@ static void check_sender(void *ctx, const struct report_head *head, const struct
 
 struct taking {
     struct node *node;
+    struct trails *trails;
     int64_t now_ms;
 };
 
 static void take_sample(void *ctx, const struct report_head *head, const struct report_sample *s)
 {
     struct taking *t = ctx;
-    node_take(t->node, head, s, t->now_ms);
+    if (node_take(t->node, head, s, t->now_ms))
+        trails_take(t->trails, head, s);
 }
 
 int history_take(struct history *h, struct str name, struct str text, int64_t now_ms,
@@ -121,7 +132,9 @@ int history_take(struct history *h, struct str name, struct str text, int64_t no
                 (int)MIN(name.n, (size_t)64), name.p);
         return err_hint(e, "give the agent this machine's name with --node-name");
     }
-    struct taking taking = { .node = find_or_add(h, name, e), .now_ms = now_ms };
+    struct taking taking = { .node = find_or_add(h, name, e),
+                             .trails = h->trails,
+                             .now_ms = now_ms };
     if (!taking.node || report_read(text, h->head, h->sample, take_sample, &taking, e) < 0)
         return -1;
     node_note_findings(taking.node, now_ms);
@@ -244,15 +257,25 @@ static int draw(struct node *n, enum node_ring ring, struct arena *a, struct his
     return 0;
 }
 
+/* The ring that has it, without reading many more rows than points. */
+static enum node_ring ring_for(const struct node *n, const struct history_ask *ask)
+{
+    enum node_ring ring = node_ring_for(ask->step_ms, ask->from_ms, n->last->t_ms);
+    int64_t span_ms = ask->to_ms - ask->from_ms;
+    bool many = span_ms / node_ring_step_ms(ring) > ROWS_MAX;
+    bool drawn = span_ms / ask->step_ms <= HISTORY_POINTS_MAX; /* else it is refused */
+    return many && drawn && ring + 1 < NODE_RING_COUNT ? ring + 1 : ring;
+}
+
 int history_chart(struct history *h, struct str name, const struct history_ask *ask,
                   struct arena *a, struct history_chart *out, struct err *e)
 {
     struct node *n = find(h, name);
     *out =
         (struct history_chart){ .from_ms = ask->from_ms, .step_ms = MAX(ask->step_ms, (int64_t)1) };
-    if (!n || !n->samples || ask->to_ms <= ask->from_ms)
+    if (!n || !n->samples || ask->to_ms <= ask->from_ms || ask->step_ms < 1)
         return 0;
-    enum node_ring ring = node_ring_for(ask->step_ms, ask->from_ms, n->last->t_ms);
+    enum node_ring ring = ring_for(n, ask);
     int64_t step_ms = node_ring_step_ms(ring);
     out->step_ms = (MAX(ask->step_ms, step_ms) + step_ms - 1) / step_ms * step_ms;
     out->from_ms = ask->from_ms / out->step_ms * out->step_ms;
@@ -264,4 +287,9 @@ int history_chart(struct history *h, struct str name, const struct history_ask *
         return err_hint(e, "ask for a longer step_ms or a shorter time");
     }
     return draw(n, ring, a, out, e);
+}
+
+bool history_trail(const struct history *h, struct history_task which, struct history_trail *out)
+{
+    return trails_find(h->trails, which, out);
 }

@@ -1,9 +1,11 @@
 /* history - what machines did: the last sample of each, and rings of averages on the disk.
  *
- *   <folder>/<node>.1s   an hour      <node>.1m   31 days      <node>.1h   five years
+ *   <folder>/<node>.1s   an hour      <node>.1m   31 days      <node>.10m  62 days
+ *            <node>.1h, <node>.1d   five years
  *   <folder>/<node>.json what is wrong with it, and why it is drained
+ *   <folder>/.tasks      what the newest tasks used (trail.h)
  *
- * Bounded: a machine with eight GPUs takes 24 MiB in all, and no more ever.  Samples may come late, twice or
+ * Bounded: a machine with eight GPUs takes 25 MiB in all, all tasks together 8 MiB, and no more ever.  Samples may come late, twice or
  * out of order; each counts once in the second, late ones are averaged in.  One thread.
  *
  * It also keeps what is wrong with a machine (findings), so that one cause drains it once: an operator who
@@ -44,6 +46,17 @@ enum history_node_column {
 #define X(id, name) HISTORY_GPU_##id,
 enum history_gpu_column {
     HISTORY_GPU_COLUMNS(X) HISTORY_GPU_COUNT
+};
+#undef X
+/* and of a task */
+#define HISTORY_TASK_COLUMNS(X)                                                                    \
+    X(CPU, "cpu_milli")                                                                            \
+    X(MEM, "mem_mib")                                                                              \
+    X(GPU, "gpu_permille") /* its part of all its GPUs together */                                 \
+    X(GPU_MEM, "gpu_mem_mib")
+#define X(id, name) HISTORY_TASK_##id,
+enum history_task_column {
+    HISTORY_TASK_COLUMNS(X) HISTORY_TASK_COUNT
 };
 #undef X
 const char *history_node_column_name(enum history_node_column c);
@@ -102,5 +115,19 @@ struct history_chart {
 /* Of a machine that is not known: no GPUs, no points.  Lives in the arena. */
 int history_chart(struct history *h, struct str node, const struct history_ask *ask,
                   struct arena *a, struct history_chart *out, struct err *e) MUST_USE;
+
+/* ---- tasks ---- */
+
+struct history_task {
+    uint64_t job;
+    uint32_t run, replica;
+};
+struct history_trail {
+    int64_t from_ms, step_ms;
+    size_t points;
+    const float *v[HISTORY_TASK_COUNT]; /* [point]; NAN: not known */
+};
+/* What it used while it ran; false: that is not kept.  Valid until the next report. */
+bool history_trail(const struct history *h, struct history_task which, struct history_trail *out);
 
 #endif

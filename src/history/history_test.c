@@ -135,16 +135,58 @@ static uint64_t folder_bytes(const struct world *w, const char *end)
     return (uint64_t)st.st_size;
 }
 
+static uint64_t all_bytes(const struct world *w)
+{
+    static const char *const ends[] = { "1s", "1m", "10m", "1h", "1d" };
+    uint64_t sum = 0;
+    for (size_t i = 0; i < ARRAY_LEN(ends); i++)
+        sum += folder_bytes(w, ends[i]);
+    return sum;
+}
+
 static void files_never_grow(void)
 {
     AUTO(world_clear) struct world w;
     world_init(&w);
     take(&w, T0, 1);
-    uint64_t before = folder_bytes(&w, "1s") + folder_bytes(&w, "1m") + folder_bytes(&w, "1h");
+    uint64_t before = all_bytes(&w);
     for (int64_t t = 1; t < 9000; t++) /* more than an hour in one, a year in another */
         take(&w, T0 + t * HOUR, 5);
-    CHECK_INT(folder_bytes(&w, "1s") + folder_bytes(&w, "1m") + folder_bytes(&w, "1h"), before);
+    CHECK_INT(all_bytes(&w), before);
     CHECK(before < 8u << 20);
+}
+
+static void a_ring_that_was_not_there_is_made_of_the_finer_one(void)
+{
+    AUTO(world_clear) struct world w;
+    AUTO(arena_free) struct arena a = { 0 };
+    char path[120];
+    world_init(&w);
+    for (int64_t m = 0; m < 3 * 24 * 60; m++)
+        take(&w, T0 + m * 60000, m % 20 < 10 ? 100 : 900);
+    struct history_chart was = chart(&w, &a, T0, T0 + 72 * HOUR, 600000);
+    w.h = history_close(w.h);
+    static const char *const gone[] = { "10m", "1d" }; /* as an older version left it */
+    for (size_t i = 0; i < ARRAY_LEN(gone); i++) {
+        snprintf(path, sizeof path, "%s/history/pc1.%s", w.host.root, gone[i]);
+        CHECK(unlink(path) == 0);
+    }
+    open_history(&w);
+    take(&w, T0 + 72 * HOUR, 500);
+    struct history_chart is = chart(&w, &a, T0, T0 + 72 * HOUR, 600000);
+    CHECK_INT(is.points, was.points);
+    CHECK_INT(is.points, 432);
+    for (size_t i = 0; i < is.points; i++) {
+        CHECK_INT(util_at(&was, i), i % 2 ? 900 : 100);
+        CHECK_INT(util_at(&is, i), i % 2 ? 900 : 100);
+    }
+    is = chart(&w, &a, T0 - 28 * 24 * HOUR, T0 + 72 * HOUR,
+               540000); /* 44,640 minutes are too many */
+    CHECK(is.step_ms == 600000 && is.points == 4464);
+    is = chart(&w, &a, T0, T0 + 72 * HOUR, 540000);
+    CHECK(is.step_ms == 540000 && is.points >= 480 && is.points <= 481);
+    is = chart(&w, &a, T0, T0 + 72 * HOUR, 24 * HOUR);
+    CHECK(util_at(&is, 1) > 490 && util_at(&is, 1) < 510);
 }
 
 static void a_torn_row_counts_as_missing(void)
@@ -211,6 +253,8 @@ static const struct test tests[] = {
     { "a restart goes on in the same minute", a_restart_goes_on_in_the_same_minute },
     { "what comes twice counts once", what_comes_twice_counts_once },
     { "files never grow", files_never_grow },
+    { "a ring that was not there is made of the finer one",
+      a_ring_that_was_not_there_is_made_of_the_finer_one },
     { "a torn row counts as missing", a_torn_row_counts_as_missing },
     { "one cause drains once", one_cause_drains_once },
     { "a name cannot lead out of the folder", a_name_cannot_lead_out_of_the_folder },

@@ -162,7 +162,57 @@ static uint64_t meaning_of(const struct report_head *h)
     return v;
 }
 
-static int open_rings(struct node *n, struct err *e)
+/* ---- a ring that an older version did not have ---- */
+
+struct filling {
+    struct ring *to;
+    int64_t step_ms, at; /* the row that is being gathered; -1: none */
+    size_t columns;
+    uint32_t samples;
+    double sum[NODE_COLUMNS_MAX], weight[NODE_COLUMNS_MAX];
+};
+
+static void end_filled(struct filling *f)
+{
+    float row[NODE_COLUMNS_MAX];
+    struct err ignored;
+    for (size_t k = 0; k < f->columns; k++) {
+        row[k] = f->weight[k] > 0 ? (float)(f->sum[k] / f->weight[k]) : NAN;
+        f->sum[k] = f->weight[k] = 0;
+    }
+    if (f->at >= 0)
+        (void)!ring_merge(f->to, f->at * f->step_ms, row, f->samples, &ignored);
+    f->samples = 0;
+}
+
+static void fill_more(void *ctx, int64_t t_ms, const float *v, uint32_t samples)
+{
+    struct filling *f = ctx;
+    if (t_ms / f->step_ms != f->at)
+        end_filled(f);
+    f->at = t_ms / f->step_ms;
+    f->samples += samples;
+    for (size_t k = 0; k < f->columns; k++)
+        if (isfinite(v[k])) {
+            f->sum[k] += (double)v[k] * samples;
+            f->weight[k] += samples;
+        }
+}
+
+/* What is in the finer one before it. */
+static void fill_new_ring(struct node *n, size_t i, int64_t now_ms)
+{
+    struct err ignored;
+    struct filling f = {
+        .to = n->ring[i], .step_ms = rings[i].step_ms, .at = -1, .columns = columns_of(n)
+    };
+    int64_t kept_ms = rings[i].step_ms * (int64_t)rings[i].rows;
+    struct ring_span all = { MAX(now_ms - kept_ms, INT64_C(0)), now_ms + rings[i - 1].step_ms };
+    (void)!ring_read(n->ring[i - 1], all, fill_more, &f, &ignored);
+    end_filled(&f);
+}
+
+static int open_rings(struct node *n, int64_t now_ms, struct err *e)
 {
     char path[4096];
     for (size_t i = 0; i < NODE_RING_COUNT; i++) {
@@ -172,9 +222,12 @@ static int open_rings(struct node *n, struct err *e)
                                     .meaning = n->meaning };
         if (n->ring[i] || !path_of(n, rings[i].name, path, sizeof path))
             continue;
-        n->ring[i] = ring_open(path, &shape, e);
+        bool fresh;
+        n->ring[i] = ring_open(path, &shape, &fresh, e);
         if (!n->ring[i])
             return -1;
+        if (fresh && (i == RING_MINUTES || i == RING_DAY))
+            fill_new_ring(n, i, now_ms);
     }
     return 0;
 }
@@ -206,7 +259,7 @@ static void flush_minute(struct node *n)
         row[i] = n->count[i] ? (float)(n->sum[i] / n->count[i]) : NAN;
         n->sum[i] = n->count[i] = 0;
     }
-    for (size_t r = RING_MINUTE; r <= RING_HOUR; r++)
+    for (size_t r = RING_MINUTE; r < NODE_RING_COUNT; r++)
         if (n->ring[r])
             (void)!ring_merge(n->ring[r], n->minute * 60000, row, n->gathered, &ignored);
     n->gathered = 0;
@@ -217,7 +270,7 @@ int node_read(struct node *n, enum node_ring r, struct ring_span span, ring_fn *
 {
     if (!n->folder)
         return 0;
-    if (open_rings(n, e) < 0)
+    if (open_rings(n, n->last->t_ms, e) < 0)
         return -1;
     if (r != RING_SECOND) /* up to now, and not up to the last whole minute */
         flush_minute(n);
@@ -261,7 +314,8 @@ static void keep_row(struct node *n, const struct report_sample *s)
     struct err e;
     if (!n->folder || n->ring_failed)
         return;
-    if (open_rings(n, &e) < 0) { /* without a disk there is the last sample, and no charts */
+    if (open_rings(n, s->t_ms, &e) <
+        0) { /* without a disk there is the last sample, and no charts */
         n->ring_failed = true;
         return;
     }
@@ -318,7 +372,7 @@ static void note_idle(struct node *n, const struct report_sample *s)
     }
 }
 
-void node_take(struct node *n, const struct report_head *head, const struct report_sample *s,
+bool node_take(struct node *n, const struct report_head *head, const struct report_sample *s,
                int64_t now_ms)
 {
     uint64_t meaning = meaning_of(head);
@@ -332,11 +386,12 @@ void node_take(struct node *n, const struct report_head *head, const struct repo
     *n->head = *head;
     /* What is sent again after its acknowledgement was lost has been counted. */
     if (n->samples && s->t_ms <= n->last->t_ms && n->last->t_ms - s->t_ms < 2 * 3600000)
-        return;
+        return false;
     n->samples++;
     keep_row(n, s);
     note_idle(n, s);
     report_sample_copy(n->last, s);
+    return true;
 }
 
 void node_view(const struct node *n, struct history_node *out)

@@ -7,11 +7,13 @@
 
 #define NODE_COLUMNS_MAX (HISTORY_NODE_COUNT + REPORT_GPUS_MAX * HISTORY_GPU_COUNT)
 
-/* id, how the file ends, step, rows */
+/* id, how the file ends, step, rows.  A chart has some thousand points, and should not read many more rows. */
 #define NODE_RINGS(X)                                                                              \
     X(SECOND, "1s", 1000, 3600u)                                                                   \
-    X(MINUTE, "1m", 60000, 44640u) /* 31 days */                                                   \
-    X(HOUR, "1h", 3600000, 43830u) /* five years */
+    X(MINUTE, "1m", 60000, 44640u)   /* 31 days */                                                 \
+    X(MINUTES, "10m", 600000, 8928u) /* 62 days */                                                 \
+    X(HOUR, "1h", 3600000, 43830u)   /* five years */                                              \
+    X(DAY, "1d", 86400000, 1830u)    /* likewise */
 enum node_ring {
 #define X(id, name, step, rows) RING_##id,
     NODE_RINGS(X)
@@ -42,7 +44,8 @@ struct node {
 
 struct node *node_new(const char *name, const char *folder);
 struct node *node_free(struct node *n); /* NULL ok; returns NULL */
-void node_take(struct node *n, const struct report_head *head, const struct report_sample *s,
+/* false: it was counted before */
+bool node_take(struct node *n, const struct report_head *head, const struct report_sample *s,
                int64_t now_ms);
 void node_note_findings(struct node *n, int64_t now_ms); /* those of the last sample */
 void node_view(const struct node *n, struct history_node *out);

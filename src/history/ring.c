@@ -69,14 +69,16 @@ static int begin_anew(int fd, const struct ring_shape *s)
     return pwrite(fd, &h, sizeof h, 0) == (ssize_t)sizeof h ? 0 : -1;
 }
 
-struct ring *ring_open(const char *path, const struct ring_shape *shape, struct err *e)
+struct ring *ring_open(const char *path, const struct ring_shape *shape, bool *out_fresh,
+                       struct err *e)
 {
     AUTO(file_close_p) int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0) {
         failed(path, "open", e);
         return NULL;
     }
-    if (!is_as_expected(fd, shape) && begin_anew(fd, shape) < 0) {
+    *out_fresh = !is_as_expected(fd, shape);
+    if (*out_fresh && begin_anew(fd, shape) < 0) {
         failed(path, "make", e);
         return NULL;
     }

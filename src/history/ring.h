@@ -21,7 +21,9 @@ struct ring_shape {
     uint64_t meaning; /* of the columns, as a hash: another one begins the file anew */
 };
 
-struct ring *ring_open(const char *path, const struct ring_shape *shape, struct err *e);
+/* fresh: it was begun now. */
+struct ring *ring_open(const char *path, const struct ring_shape *shape, bool *out_fresh,
+                       struct err *e);
 struct ring *ring_close(struct ring *r); /* NULL ok; returns NULL */
 uint64_t ring_bytes(const struct ring_shape *shape);
 

@@ -6,6 +6,7 @@
 #include "store/chain.h"
 #include "store/directory.h"
 #include "store/kept.h"
+#include "store/life.h"
 #include "store/notice.h"
 #include "store/pools.h"
 #include "store/read.h"
@@ -209,6 +210,30 @@ uint64_t store_add_event(struct store_batch *b, int64_t t_ms, const char *kind, 
     if (b->events++ == 0)
         b->first_event = number;
     return number;
+}
+
+void store_add_step(struct store_batch *b, const struct store_step *s)
+{
+    op(b, OP_ADD_STEP, 12);
+    put_u64(b, s->job);
+    put_int(b, s->t_ms);
+    put_text(b, s->what);
+    put_int(b, s->state);
+    put_int(b, s->run);
+    put_text(b, s->reason);
+    put_text(b, s->who);
+    put_text(b, s->note);
+    put_text(b, s->where);
+    put_int(b, s->exit_code);
+    put_int(b, s->exit_signal);
+    put_int(b, STORE_STEPS_MAX);
+}
+
+void store_step_reason(struct store_batch *b, uint64_t job, struct str reason)
+{
+    op(b, OP_STEP_REASON, 2);
+    put_u64(b, job);
+    put_text(b, reason);
 }
 
 void store_put_account(struct store_batch *b, const struct store_account *a)

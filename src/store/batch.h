@@ -22,6 +22,8 @@
     X(PRUNE_JOURNAL, ST_PRUNE_JOURNAL)                                                             \
     X(ADD_EVENT, ST_ADD_EVENT)                                                                     \
     X(PRUNE_EVENTS, ST_PRUNE_EVENTS)                                                               \
+    X(ADD_STEP, ST_ADD_STEP, ST_CUT_STEPS)                                                         \
+    X(STEP_REASON, ST_STEP_REASON)                                                                 \
     X(PUT_ACCOUNT, ST_PUT_ACCOUNT)                                                                 \
     X(PUT_ENTRY, ST_PUT_ENTRY)                                                                     \
     X(DELETE_ENTRY, ST_DELETE_ENTRY)                                                               \

@@ -3,6 +3,7 @@
 #include "store/audit.h"
 #include "store/directory.h"
 #include "store/kept.h"
+#include "store/life.h"
 #include "store/notice.h"
 #include "store/pools.h"
 #include "store/usage.h"
@@ -47,6 +48,8 @@ static void every_operation_has_as_many_fields_as_its_statement_asks_for(void)
     store_add_journal(b, 1, STR("x"));
     store_new_segment(b, 1, 1);
     store_add_event(b, 1, "job", STR("a"), 1, STR("{}"));
+    store_add_step(b, &(struct store_step){ .job = 1, .what = STR("waits") });
+    store_step_reason(b, 1, STR("room"));
     store_put_account(b, &account);
     store_put_entry(b, DIRECTORY_PERSON, &(struct store_entry){ STR("ana"), STR("{}") });
     store_delete_entry(b, DIRECTORY_PERSON, STR("ana"));
@@ -75,7 +78,7 @@ static void every_operation_has_as_many_fields_as_its_statement_asks_for(void)
         [OP_REMOVE_JOB] = 1,     [OP_PRUNE_CARRIED] = 2, [OP_PUT_POOL] = 6,
         [OP_DELETE_POOL] = 1,    [OP_ADD_AUDIT] = 13,    [OP_CUT_AUDIT] = 1,
         [OP_PUT_LEDGER] = 8,     [OP_PUT_MACHINES] = 5,  [OP_PUT_NOTICE] = 12,
-        [OP_DELETE_NOTICES] = 1,
+        [OP_DELETE_NOTICES] = 1, [OP_ADD_STEP] = 12,     [OP_STEP_REASON] = 2,
     };
     struct batch_cursor c = { b->p, b->p + b->n };
     struct field f[OP_FIELDS_MAX];

@@ -40,11 +40,15 @@ static const char ledger[] =
 static const char notices[] =
 #include "0009-notices.sql.inc"
     ;
+static const char steps[] =
+#include "0010-steps.sql.inc"
+    ;
 
 const struct migration migrations[] = {
     { 1, "tables", tables }, { 2, "counts", counts }, { 3, "usage", usage },
     { 4, "kept", kept },     { 5, "pools", pools },   { 6, "directory", directory },
     { 7, "audit", audit },   { 8, "ledger", ledger }, { 9, "notices", notices },
+    { 10, "steps", steps },
 };
 const size_t migrations_n = ARRAY_LEN(migrations);
 

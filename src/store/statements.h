@@ -11,6 +11,7 @@
 
 #include "base/err.h"
 #include "store/statements_audit.h"
+#include "store/statements_life.h"
 #include "store/statements_notice.h"
 
 #define JOB_FIXED_COLUMNS                                                                          \
@@ -217,6 +218,7 @@
     X(POOLS, R,                                                                                     \
       "SELECT name, calendar, nodes, exceptions, of_settings, stage FROM pool ORDER BY name")       \
     X(ANSWER, R, "SELECT body FROM answer WHERE user = ?1 AND key = ?2")                            \
+    LIFE_STATEMENTS(X)                                                                              \
     AUDIT_STATEMENTS(X)                                                                             \
     NOTICE_STATEMENTS(X)                                                                            \
     X(META, R, "SELECT value FROM meta WHERE key = ?1")

@@ -186,6 +186,16 @@ const steps = [
     await seen('complete', page.locator('.log-card'));
     assert.equal(await named('button', 'Cancel').count(), 0);
   }],
+  ['its timeline tells all of its life, to whoever comes later', [], async () => {
+    await page.reload();
+    const steps = () => page.locator('.life li b').allInnerTexts();
+    await page.locator('.life li').nth(6).waitFor();
+    const told = await steps();
+    assert.equal(told[0], 'submitted');
+    for (const word of ['placed', 'started', 'freezing', 'paused', 'thawed']) assert.ok(told.includes(word), `${word}: ${told}`);
+    assert.equal(told.at(-1), 'cancelled');
+    await seen('by ada', page.locator('.life'));
+  }],
   ['it is cloned as YAML, and a fault in that is told', [400, 422], async () => {
     await named('link', 'Clone').click();
     await page.locator('textarea').waitFor();
@@ -393,8 +403,12 @@ const steps = [
       history: { from_ms: Date.now() - 3600000, step_ms: 60000, points: 60, simulated: true, node: { cpu_milli: series(4000) },
         gpus: gpus.map((g) => ({ index: g.index, uuid: g.uuid, util_percent: series(80), jobs_percent: series(0), mem_used_mib: series(61440), power_w: series(300), temp_c: series(70), sm_mhz: series(1400) })) },
     };
+    const own = { from_ms: Date.now() - 3600000, step_ms: 60000, points: 60, cpu_milli: series(800), mem_mib: series(2000), gpu_percent: series(40), gpu_mem_mib: series(20000) };
+    const part = { replica: 0, node: nodes[0].name, ...answers_.history, gpus: [{ ...answers_.history.gpus[0], milli: 500, whole: false }], own };
+    answers_.charts = { runs: [2, 1].map((run) => ({ run, from_ms: part.from_ms, to_ms: null, replicas: [run === 2 ? part : { ...part, own: null }] })), left_out: 0 };
     const reply = (name) => (route) => route.fulfill({ status: 200, contentType: 'application/json', body: JSON.stringify(answers_[name]) });
-    const paths = { permissions: '**/v1/permissions', nodes: '**/v1/nodes', gpus: '**/v1/gpus', load: '**/v1/nodes/*/load', history: '**/v1/nodes/*/history?*' };
+    const paths = { permissions: '**/v1/permissions', nodes: '**/v1/nodes', gpus: '**/v1/gpus', load: '**/v1/nodes/*/load', history: '**/v1/nodes/*/history?*',
+      charts: '**/v1/jobs/*/history' };
     for (const [name, path] of Object.entries(paths)) await page.route(path, reply(name));
     await page.goto(`${given.url}/#/`);
     await page.reload();
@@ -406,7 +420,11 @@ const steps = [
     await page.locator('.chart canvas').nth(2).waitFor();
     await check('a measured node');
     await go(`#/jobs/${job}`);
-    await page.locator('.chart canvas').nth(1).waitFor();
+    await seen('Its part of the GPU');
+    await page.locator('.chart canvas').nth(5).waitFor();
+    await check('a measured job');
+    await click('Run 1');
+    await seen('its own part is not kept');
     await page.goto('about:blank');
     for (const path of Object.values(paths)) await page.unroute(path);
     await page.goto(`${given.url}/#/`);

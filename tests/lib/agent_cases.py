@@ -142,6 +142,45 @@ def _(m):
     assert node["cpus_milli"] > 0 and node["mem_mib"] > node["mem_used_mib"] > 0 and node["disk_mib"] > 0, node
 
 
+@case("a job has charts of its GPUs and of what it used itself, and keeps them when it has ended")
+def _(m):
+    m.driver_says()
+    m.start_agent()
+    half = {"resources": {"gpu_share": 0.5, "cpus": 1, "mem": "64Mi"}}
+    job = m.c.submit(["sleep", "600"], uid=OURS, tenant="ours", **half)
+    m.c.wait_state(job, "running")
+    pid = m.pid_in(job)
+    m.driver_says(["memory 80000 60000", "utilisation 90 40", f"process {pid} 20000 compute", f"load {pid} 40"])
+    known = lambda v: [x for x in v if x is not None]  # noqa: E731
+
+    def charts(**more):
+        return m.c.ask("GET", f"/v1/jobs/{job}/history?step_ms=1000", **more)["runs"]
+
+    def own_part():
+        own = charts(uid=OURS)[0]["replicas"][0]["own"]
+        return own if own and 40.0 in known(own["gpu_percent"]) and known(own["cpu_milli"]) else None
+    own = wait_for("the job's own part", own_part)
+    assert 20000 in known(own["gpu_mem_mib"]) and known(own["mem_mib"]), own
+    run = charts()[0]
+    one = run["replicas"][0]
+    same((run["run"], run["to_ms"], one["node"], one["step_ms"], len(run["replicas"])), (1, None, m.node, 1000, 1))
+    same([(g["milli"], g["whole"]) for g in one["gpus"]], [(500, False)])
+    wait_for("the whole GPU", lambda: 90.0 in known(charts()[0]["replicas"][0]["gpus"][0]["util_percent"]))
+    same(m.c.call("GET", f"/v1/jobs/{job}/history", uid=THEIRS)[0], 404)
+    m.c.ask("POST", f"/v1/jobs/{job}/cancel", {})
+    m.c.wait_end(job)
+    m.c.daemon.send_signal(signal.SIGTERM)
+    m.c.daemon.wait(cl.PATIENCE_S)
+    m.c.start()
+    m.c.wait_ready()
+    m.wait_reports()
+    run = charts(uid=OURS)[0]
+    assert run["to_ms"] >= run["from_ms"], run
+    assert 90.0 in known(run["replicas"][0]["gpus"][0]["util_percent"]), run
+    assert 40.0 in known(run["replicas"][0]["own"]["gpu_percent"]), run
+    same(m.c.ask("GET", f"/v1/jobs/{job}/history?run=2")["runs"], [])
+
+
 @case("what was measured while the control plane was away is told when it is back, second by second")
 def _(m):
     m.driver_says(["memory 80000 1000", "utilisation 10 5"])

@@ -454,6 +454,35 @@ def _(c, h):
     same((new[0][0] > whole[-1][0], json.loads(new[0][1])["job"]), (True, later))
 
 
+@case("a job tells its own life, a page at a time, with who did what, over a restart")
+def _(c, h):
+    job = h.ask("POST", "/v1/jobs", {"command": ["true"], "held": True}).json()["id"]
+    for verb in ("release", "hold", "release", "cancel"):
+        same(h.ask("POST", f"/v1/jobs/{job}/{verb}", {}).status, 200)
+    c.daemon.kill()
+    c.daemon.wait()
+    c.start()
+    c.wait_ready()
+    h.conn.close()
+    seen, page = [], h.ask("GET", f"/v1/jobs/{job}/events?limit=2").json()
+    while True:
+        seen += page["events"]
+        if page["next"] is None:
+            break
+        same(len(page["events"]), 2)
+        page = h.ask("GET", f"/v1/jobs/{job}/events?limit=2&after={page['next']}").json()
+    same([e["number"] for e in seen], [1, 2, 3, 4, 5])
+    same([(e["what"], e["state"]) for e in seen], [("submitted", "held"), ("released", "queued"), ("held", "held"),
+                                                   ("released", "queued"), ("ended", "cancelled")])
+    me = c.ask("GET", "/v1/whoami")["user"]
+    same([e["by"] for e in seen], [None, me, me, me, me])
+    same((seen[0]["reason"], seen[4]["message"], seen[4]["exit_code"]), ("held", f"cancelled by {me}", None))
+    assert seen[1]["reason"] and seen[1]["reason_text"], seen[1]  # the machine is drained
+    same(sorted(e["t_ms"] for e in seen), [e["t_ms"] for e in seen])
+    same(h.ask("GET", f"/v1/jobs/{job}/events?after=5").json(), {"events": [], "next": None})
+    same(h.ask("GET", f"/v1/jobs/{job}/history").json(), {"runs": [], "left_out": 0})
+
+
 def prepare(c):
     c.node = c.ask("GET", "/v1/nodes")["nodes"][0]["name"]
     c.ask("POST", f"/v1/nodes/{c.node}/drain", {})

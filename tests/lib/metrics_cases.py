@@ -1,5 +1,6 @@
 """metrics_cases - what Prometheus is told of machines and GPUs: names and labels as dcgm-exporter has them, nobody's names to
-strangers; and a real Prometheus that scrapes it and evaluates every rule and every panel, where one is installed.
+strangers; and a real Prometheus that scrapes it and evaluates every rule and every panel, where there is one: tools/install-deps
+--dev unpacks it.
 """
 import json
 import os
@@ -47,7 +48,13 @@ def of(rows, name, **labels):
 
 
 def program(name):
-    return os.environ.get(f"NIGHTSHIFT_{name.upper()}") or shutil.which(name)
+    unpacked = os.environ.get("NIGHTSHIFT_PROMETHEUS_FOLDER") or "/usr/local/lib/nightshift/prometheus"
+    return os.environ.get(f"NIGHTSHIFT_{name.upper()}") or shutil.which(name) or shutil.which(name, path=f"{unpacked}/usr/bin")
+
+
+def check(promtool, what, *more):
+    done = subprocess.run([promtool, "check", what, *more], cwd=SOURCE, capture_output=True, text=True, check=False)
+    same((done.returncode, done.stderr), (0, ""))
 
 
 def at_work(m):
@@ -112,8 +119,10 @@ def _(m):
 def _(m):
     prometheus, promtool = program("prometheus"), program("promtool")
     if not prometheus or not promtool:
+        assert not os.environ.get("NIGHTSHIFT_STRICT"), "there is no prometheus; see tools/install-deps --dev"
         raise Skip("prometheus is not installed")
-    subprocess.run([promtool, "check", "rules", f"{SOURCE}/deploy/prometheus/nightshift.rules.yaml"], check=True, capture_output=True)
+    check(promtool, "rules", "deploy/prometheus/nightshift.rules.yaml")
+    check(promtool, "config", "--syntax-only", "deploy/prometheus/scrape.yaml")
     jobs, alone, _ = at_work(m)
     token = m.c.ask("POST", "/v1/tokens", {"name": "prometheus", "scopes": ["read"]})["token"]
     folder = f"{m.c.folder}/prometheus"
@@ -147,7 +156,13 @@ def _(m):
         same((target["health"], target["lastError"]), ("up", ""))
         same(query(f'DCGM_FI_DEV_GPU_UTIL{{gpu="{alone}"}}')[0]["metric"]["tenant"], "theirs")
         with open(f"{SOURCE}/deploy/grafana/nightshift.json", encoding="utf-8") as f:
-            panels = json.load(f)["panels"]
+            board = json.load(f)
+        panels = board["panels"]
+        same(sorted({p["id"] for p in panels}), sorted(p["id"] for p in panels))
+        same([p["title"] for p in panels if not p.get("title") or not p.get("targets") or set(p["gridPos"]) != set("hwxy")], [])
+        known = {f"${v['name']}" for v in board["templating"]["list"]} | {f"${{{v['name']}}}" for v in board["templating"]["list"]}
+        same([t["expr"] for p in panels for t in p["targets"]
+              if set(re.findall(r"\$\w+|\$\{\w+\}", t["expr"])) - known - {"$__rate_interval", "$__interval"}], [])
         for panel in panels:
             for t in panel["targets"]:
                 expr = t["expr"].replace("$node", ".*")

@@ -225,7 +225,8 @@ EXAMPLES = {
     "job_list": (None, plain()),
     "job_submit": (TENANTS, lambda w, who, thing: {"body": {**SUBMIT, "tenant": thing}}),
     "job_check": (TENANTS, lambda w, who, thing: {"body": {**SUBMIT, "tenant": thing}}),
-    "job_get": (JOBS, job()), "job_why": (JOBS, job()), "job_log": (JOBS, job()),
+    "job_get": (JOBS, job()), "job_why": (JOBS, job()), "job_events": (JOBS, job()), "job_history": (JOBS, job()),
+    "job_log": (JOBS, job()),
     "log_search": (None, plain(query="?grep=x")),
     "job_stream": (JOBS, job(query=f"?key={KEY}")),
     # Its stream is not open: whoever may is told so by a 404 of other words.

@@ -66,6 +66,9 @@ def add_rows(db, home):
     db.execute("INSERT INTO run VALUES (2, 1, 'default', 'root', 'desk1', 'A100-80GB', 0, 1000, 64, ?, 0)",
                (T + 6000,))
     db.execute("INSERT INTO event VALUES (7, ?, 'job', 'default', 4, '{}')", (T,))
+    for number, state, ms in ((3, "starting", 2000), (4, "starting", 2100), (5, "running", 2200), (6, "succeeded", 5000)):
+        db.execute("INSERT INTO event VALUES (?, ?, 'job', 'default', 1, ?)",
+                   (number, T + ms, f'{{"job":1,"state":"{state}","run":1,"exit_code":0}}'))
     db.execute("INSERT INTO account VALUES ('root', ?, ?, ?, 1, ?)", (home, cl.JOB_UID, cl.JOB_UID, T))
 
 
@@ -108,6 +111,11 @@ def goes_on(c, version):
     rows = c.ask("GET", f"/v1/usage?from_ms={T + 3000}&to_ms={T + 5500}")["rows"]
     same([(r["user"], round(r["gpu_hours"] * 3600, 3), r["runs"]) for r in rows], [("root", 4.0, 1)])
     c.wait_end(5)
+    # What is known of jobs from before, and all of what came since.
+    life = lambda n: [e["what"] for e in c.ask("GET", f"/v1/jobs/{n}/events")["events"]]  # noqa: E731
+    same(life(1), ["submitted", "placed", "started", "ended"])
+    same((life(2), life(3)[:2]), (["submitted", "requeued", "placed", "started", "ended"], ["submitted", "released"]))
+    same(life(5), ["submitted", "placed", "started", "ended"])
     total = sum(m["total_gpu_hours"] for m in c.ask("GET", "/v1/fairness?from_ms=0")["machines"])
     assert 0 < total < 1, f"whose the GPUs were is counted from the upgrade on: {total} GPU-hours"
     c.daemon.send_signal(signal.SIGTERM)

@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -119,6 +120,31 @@ def foreseen(c, gpus, **spec):
         said = c.ask("POST", "/v1/jobs/check", body)
         return said if said["starts_now"] is not None else None
     return cl.wait_for("the daemon to say", known)
+
+
+@case("who asks again and again what would become of a job has one answer at a time, and keeps nobody from theirs")
+def _(c):
+    token = {user: c.ask("POST", "/v1/tokens", {"name": "check", "user": user, "scopes": ["read", "jobs"]})["token"]
+             for user in ("eager", "calm")}
+    body = {"command": ["true"], "resources": {"cpus": 1, "mem": "64Mi"}}
+    said, done = [], threading.Event()
+
+    def ask_on():
+        while not done.is_set():
+            said.append(c.ask("POST", "/v1/jobs/check", body, token=token["eager"]))
+    eager = [threading.Thread(target=ask_on) for _ in range(12)]
+    for one in eager:
+        one.start()
+    try:
+        calm = [c.ask("POST", "/v1/jobs/check", body, token=token["calm"]) for _ in range(10)]
+    finally:
+        done.set()
+        for one in eager:
+            one.join()
+    same([a for a in calm if "again_ms" in a], [])
+    assert any(a["starts_now"] is not None for a in said), said
+    later = [a for a in said if "again_ms" in a]
+    assert later and all(a == {"ok": True, "starts_now": None, "again_ms": 1000} for a in later), later
 
 
 @case("before it is submitted a job is said to start at once, or when and why not sooner, as it then is; nothing is changed")

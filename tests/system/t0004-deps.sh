@@ -11,7 +11,7 @@ for command in dpkg-query id apt-get sudo pkg-config; do
 done
 PATH=$PWD/bin:$PATH
 unset CI
-export NIGHTSHIFT_GO="$PWD/go" # which is not there
+export NIGHTSHIFT_GO="$PWD/go" NIGHTSHIFT_PROMETHEUS_FOLDER="$PWD/prometheus" # which are not there
 all_of_it() {
     echo 'shift 2; for p; do printf "%s:installed " "$p"; done' >dpkg-query
     echo 'exit 1' >pkg-config
@@ -51,6 +51,12 @@ test_expect 'a library built by hand counts' '
 
 test_expect 'npm that came with another package counts, where it is' '
     all_of_it && without npm && printf "#!/bin/sh\n" >bin/npm && chmod +x bin/npm && "$tool" --dev --check'
+
+test_expect 'a Prometheus that was only unpacked counts, and one without promtool does not' '
+    all_of_it && without prometheus && exits_with 1 "$tool" --dev --check 2>out && grep "prometheus *scrapes" out &&
+    "$tool" --check && mkdir -p prometheus/usr/bin && printf "#!/bin/sh\n" >prometheus/usr/bin/prometheus &&
+    chmod +x prometheus/usr/bin/prometheus && exits_with 1 "$tool" --dev --check &&
+    cp prometheus/usr/bin/prometheus prometheus/usr/bin/promtool && "$tool" --dev --check'
 
 test_expect 'what only the long tests need is asked for only there' '
     all_of_it && without qemu-system-x86 && "$tool" --dev --check && exits_with 1 "$tool" --long --check 2>out &&

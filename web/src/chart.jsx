@@ -5,7 +5,7 @@ import uPlot from 'uplot';
 /** times: seconds; series: [{name, values, colour: a CSS variable, fill}] */
 const day = (t) => new Date(t * 1000).toLocaleDateString('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' });
 
-export function Chart({ times, series, label, unit = '', height = 220, top = 0, when = day }) {
+export function Chart({ times, series, label, unit = '', height = 220, top = 0, least = 1, when = day }) {
   const box = useRef();
   const text = JSON.stringify([times, series]);
   useEffect(() => {
@@ -16,13 +16,16 @@ export function Chart({ times, series, label, unit = '', height = 220, top = 0, 
     const plot = new uPlot({
       width: place.clientWidth, height, padding: [12, 28, 0, 0],
       cursor: { y: false }, legend: { live: true },
-      scales: { y: { range: (u, min, max) => [0, Math.max(1, top || max * 1.1)] } },
-      axes: [{ ...axis, size: 34, values: (u, list) => list.map(when) }, { ...axis, size: 60, values: (u, list) => list.map((v) => `${Math.round(v * 100) / 100}${unit}`) }],
+      scales: { y: { range: (u, min, max) => [0, Math.max(least, top || max * 1.1)] } },
+      axes: [{ ...axis, size: 34, space: 76, values: (u, list) => list.map(when) }, { ...axis, size: 60, values: (u, list) => list.map((v) => `${Math.round(v * 100) / 100}${unit}`) }],
       series: [{ label: 'When', value: (u, t) => (t == null ? '' : when(t)) }, ...series.map((s) => ({ label: s.name, stroke: colour(s.colour), width: 2, dash: s.dash, fill: s.fill ? `${colour(s.colour)}22` : undefined,
-        points: { show: times.length < 3 }, value: (u, v) => (v == null ? '' : `${Math.round(v * 10) / 10}${unit}`) }))],
+        points: { show: times.length < 3 }, value: (u, v) => (v == null ? '' : `${Math.round(v * 100) / 100}${unit}`) }))],
     }, [times, ...series.map((s) => s.values)], place);
-    plot.setCursor({ left: plot.valToPos(times[times.length - 1], 'x'), top: 0 }); /* the last figures, until somebody points */
-    const watch = new ResizeObserver(() => plot.setSize({ width: place.clientWidth, height }));
+    let last = times.length - 1;
+    while (last > 0 && series.every((s) => s.values[last] == null)) last -= 1;
+    const rest = () => plot.setCursor({ left: plot.valToPos(times[last], 'x'), top: 0 }); /* the last figures, until somebody points */
+    rest();
+    const watch = new ResizeObserver(() => { plot.setSize({ width: place.clientWidth, height }); rest(); });
     watch.observe(place);
     return () => { watch.disconnect(); plot.destroy(); };
   }, [text, document.documentElement.dataset.theme, height]);

@@ -1,8 +1,8 @@
 /* One job: what it is, why it waits, its life, its output, and what can be done to it. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 
-import { ask, may, send, told } from './api.js';
-import { ended, heard, jobs, loadJob, nodes, now, quota, useLive, waits, why } from './live.js';
+import { ask, get, may, send, told } from './api.js';
+import { ended, jobs, loadJob, nodes, now, quota, useLive, waits, why } from './live.js';
 import { Output } from './log.js';
 import { JobCharts } from './measured.jsx';
 import { confirm, Act, Icon, Problem, say, Since, State, Tenant } from './parts.jsx';
@@ -57,17 +57,17 @@ function Why({ j }) {
 /* ---- its life ---- */
 
 function Life({ j }) {
-  const told_ = (heard.get(j.id) ?? []).map((e) => ({ t: e.t_ms, what: e.state, note: e.message, run: e.run }));
-  const seen = new Set(told_.map((e) => e.what));
-  const list = [{ t: j.submitted_ms, what: 'submitted' }];
-  if (j.started_ms && !seen.has('running')) list.push({ t: j.started_ms, what: j.run > 1 ? `started, run ${j.run}` : 'started', note: whereText(j) });
-  list.push(...told_.filter((e) => !(e.what === 'queued' && Math.abs(e.t - j.submitted_ms) < 1000)));
-  if (!ended(j) && !seen.has(j.state) && !['queued', 'running', 'starting'].includes(j.state)) list.push({ t: j.state_ms, what: j.state, note: j.message });
-  if (j.ended_ms && !seen.has(j.state)) list.push({ t: j.ended_ms, what: j.state, note: dots(exitText(j), j.message) });
-  list.sort((a, b) => a.t - b.t);
+  const [list, setList] = useState([]);
+  useEffect(() => {
+    let gone = false;
+    get(`/v1/jobs/${j.id}/events?limit=1000`).then((x) => gone || setList(x.events), () => {});
+    return () => { gone = true; };
+  }, [j.id, j.state, j.run, waits(j) && Math.floor(now.value / 60000)]);
+  const shown = list.length > 60 ? [list[0], ...list.slice(-59)] : list; /* a job that was frozen every night */
   return <section class="card" aria-labelledby="h-life"><h2 id="h-life">Timeline</h2>
-    <ol class="life">{list.slice(-40).map((e, i, l) => <li key={`${e.t}${e.what}`}><span class="num soft" title={clock(e.t)}>{hour(e.t)}</span>
-      <span><b>{e.what}</b>{i > 0 && <span class="soft"> after {span(e.t - l[i - 1].t)}</span>}{e.note && <small>{onTheWall(e.note)}</small>}</span></li>)}</ol>
+    <ol class="life">{shown.map((e, i) => <li key={e.number}><span class="num soft" title={clock(e.t_ms)}>{hour(e.t_ms)}</span>
+      <span><b>{e.what === 'ended' ? e.state : e.what}</b>{e.by && ` by ${e.by}`}{i > 0 && e.t_ms - shown[i - 1].t_ms > 999 && <span class="soft"> after {span(e.t_ms - shown[i - 1].t_ms)}</span>}
+        {[whereText(e), e.reason_text, e.message || exitText(e)].map((t) => t && <small key={t}>{onTheWall(t)}</small>)}</span></li>)}</ol>
   </section>;
 }
 
@@ -107,7 +107,7 @@ function Log({ j }) {
   return <section class="card log-card" aria-labelledby="h-log">
     <div class="card-head"><h2 id="h-log">Output</h2><span class={`soft${state === 'live' ? ' is-live' : ''}`} role="status">{state}</span>
       {j.run > 0 && <a class="right" href={`/v1/jobs/${j.id}/log`} download={`job-${j.id}.log`}>Download</a>}</div>
-    <div id="log" class="log" hidden={!j.run} ref={pre} tabIndex={0} role="log" aria-live="off" aria-label="Output of the job" />
+    <div id="log" class={`log${j.ended_ms ? ' over' : ''}`} hidden={!j.run} ref={pre} tabIndex={0} role="log" aria-live="off" aria-label="Output of the job" />
   </section>;
 }
 

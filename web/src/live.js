@@ -147,14 +147,15 @@ export const jobs = signal(new Map());
 export const jobsLoaded = signal(false);
 export const jobsError = signal(null);
 export const moreEnded = signal(null); /* where the next page of ended ones begins; null: that was all */
-/** What was heard of each job since this page was opened. */
-export const heard = new Map();
 
 export const living = computed(() => [...jobs.value.values()].filter((j) => !ended(j)));
 
+/** Lists leave out what is known of a job that was looked at whole. */
+const put = (map, list) => { for (const j of list) map.set(j.id, { spec: jobs.value.get(j.id)?.spec, ...j }); };
+
 function keep(list) {
   const next = new Map(jobs.value);
-  for (const j of list) next.set(j.id, j);
+  put(next, list);
   jobs.value = next;
 }
 
@@ -174,7 +175,7 @@ let reloading = null;
 async function reloadJobs() {
   const [found, over] = await Promise.all([getLiving(), get(`/v1/jobs?state=${ENDED.join()}&limit=200`)]);
   const next = new Map([...jobs.value].filter(([, j]) => ended(j)));
-  for (const j of [...over.jobs, ...found]) next.set(j.id, j);
+  put(next, [...over.jobs, ...found]);
   if (moreEnded.value === null || !jobsLoaded.value) moreEnded.value = over.next;
   jobs.value = next;
   jobsLoaded.value = true;
@@ -227,9 +228,6 @@ async function fetchChanged() {
 }
 
 function jobChanged(e) {
-  const list = heard.get(e.job) ?? [];
-  if (list.length < 200) heard.set(e.job, [...list, e]);
-  if (heard.size > 5000) heard.delete(heard.keys().next().value);
   const j = jobs.value.get(e.job);
   /* What the event says is shown at once; the rest of the job comes right after. */
   if (j && j.state !== e.state) keep([{ ...j, state: e.state, state_ms: e.t_ms, message: e.message ?? j.message }]);

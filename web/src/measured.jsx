@@ -26,6 +26,9 @@ function useAsked(key, url, everyMs) {
   return data;
 }
 
+/** A GPU with nothing to do is slowed too, and nobody minds. */
+const slow = (g) => (g.throttle ?? []).filter((t) => t !== 'idle').join(', ');
+
 export function Health({ list }) {
   return list?.length ? <div role="status"><ul class="health">{list.map((h, i) => <li key={i}><b>{h.gpu == null ? 'Machine' : `GPU ${h.gpu}`}</b> {h.text} <span class="soft">since {hour(h.since_ms)}</span></li>)}</ul></div> : null;
 }
@@ -46,20 +49,19 @@ export function Load({ node }) {
       <tbody>{n.gpus.map((g) => <tr key={g.index}><th scope="row">{g.index}</th><td class="num">{g.util_percent == null ? '–' : `${Math.round(g.util_percent)} %`}</td>
         <td class="num">{g.mem_used_mib == null ? '–' : `${gib(g.mem_used_mib)} of ${gib(g.mem_mib)}`}</td><td class="num">{g.power_w == null ? '–' : `${Math.round(g.power_w)} W`}</td><td class="num">{g.temp_c == null ? '–' : `${g.temp_c} °C`}</td>
         <td>{g.parts.filter((p) => p.kind !== 'idle').map((p) => `${p.name ?? p.kind} ${p.util_percent == null ? '' : `${Math.round(p.util_percent)} %`}`).join(', ')}</td>
-        <td>{dots(g.throttle?.length > 0 && `slowed: ${g.throttle.join(', ')}`, g.xid && `XID ${g.xid}`, g.ecc_uncorrected > 0 && `${g.ecc_uncorrected} memory errors`, g.idle_since_ms && `idle for ${span(Date.now() - g.idle_since_ms)}`)}</td></tr>)}</tbody></table></div></section>}
+        <td>{dots(slow(g) && `slowed: ${slow(g)}`, g.xid && `XID ${g.xid}`, g.ecc_uncorrected > 0 && `${g.ecc_uncorrected} memory errors`, g.idle_since_ms && `idle for ${span(Date.now() - g.idle_since_ms)}`)}</td></tr>)}</tbody></table></div></section>}
   </>;
 }
 
 const RANGES = { hour: ['An hour', 3600000], day: ['A day', 86400000], month: ['A month', 30 * 86400000] };
 const when = (step) => (t) => new Date(t * 1000).toLocaleString('en-GB', step < 3600000 ? { hour: '2-digit', minute: '2-digit', ...(step < 5000 && { second: '2-digit' }) } : { day: 'numeric', month: 'short', hour: '2-digit' });
 
-/** Utilisation and memory of some GPUs of a machine.  pick: their indexes, or all. */
-function Gpus({ h, pick, name }) {
-  const times = [...Array(h.points)].map((_, i) => (h.from_ms + i * h.step_ms) / 1000);
-  const list = h.gpus.filter((g) => !pick || pick.includes(g.index));
-  const known = (field) => list.some((g) => g[field].some((v) => v != null));
-  if (!times.length || !list.length || !known('util_percent')) return null;
-  const of = (field, scale = 1) => list.map((g, i) => ({ name: `GPU ${g.index}`, values: g[field].map((v) => (v == null ? null : v / scale)), colour: COLOURS[i % COLOURS.length], fill: list.length === 1 }));
+/** Utilisation and memory of GPUs of a machine. */
+function Gpus({ h, name }) {
+  const times = timesOf(h);
+  const list = h.gpus;
+  if (!list.some((g) => any(g.util_percent))) return null;
+  const of = (field, scale = 1) => list.map((g, i) => ({ name: `GPU ${g.index}`, values: times.map((t, k) => (g[field][k] == null ? null : g[field][k] / scale)), colour: COLOURS[i % COLOURS.length], fill: list.length === 1 }));
   return <>
     <h3>GPUs busy</h3><Chart times={times} series={of('util_percent')} unit=" %" top={100} when={when(h.step_ms)} label={`How busy the GPUs of ${name} were`} height={170} />
     <h3>GPU memory in use</h3><Chart times={times} series={of('mem_used_mib', 1024)} unit=" GiB" when={when(h.step_ms)} label={`GPU memory in use on ${name}`} height={170} />
@@ -70,20 +72,43 @@ export function NodeCharts({ node }) {
   const [range, setRange] = useState('hour');
   const h = useAsked(may('GET /v1/nodes/:name/history') && `${node} ${range}`, () => `${path(node, 'history')}?from_ms=${Date.now() - RANGES[range][1]}`, range === 'hour' ? 10000 : 60000);
   if (!h?.points) return null;
-  const times = [...Array(h.points)].map((_, i) => (h.from_ms + i * h.step_ms) / 1000);
+  const times = timesOf(h);
   return <section class="card"><div class="card-head"><h2>Over time</h2><div class="tabs right" role="group" aria-label="How long">{Object.entries(RANGES).map(([id, [name]]) =>
     <button key={id} type="button" aria-pressed={range === id} onClick={() => setRange(id)}>{name}</button>)}</div></div>
     <Gpus h={h} name={node} />
-    {h.node.cpu_milli?.some((v) => v != null) && <><h3>CPUs busy</h3><Chart times={times} series={[{ name: 'CPUs', values: h.node.cpu_milli.map((v) => (v == null ? null : v / 1000)), colour: '--accent', fill: true }]} when={when(h.step_ms)} label={`CPUs busy on ${node}`} height={150} /></>}
+    {any(h.node.cpu_milli ?? []) && <><h3>CPUs busy</h3><Chart times={times} series={[{ name: 'CPUs', values: h.node.cpu_milli.map((v) => (v == null ? null : v / 1000)), colour: '--accent', fill: true }]} when={when(h.step_ms)} label={`CPUs busy on ${node}`} height={150} /></>}
   </section>;
 }
 
-/** Of the first machine of a job, its GPUs, while it ran. */
+const timesOf = (h) => [...Array(h.points)].map((_, i) => (h.from_ms + i * h.step_ms) / 1000);
+
+const any = (list) => list.some((v) => v != null);
+
+/** What a replica used itself.  memory: in MiB or GiB, as much as it is. */
+function Own({ of, title, field, scale = 1, unit = '', memory, ...more }) {
+  if (!any(of[field])) return null;
+  const large = memory && Math.max(...of[field]) >= 1024;
+  return <><h3>{title}</h3><Chart times={timesOf(of)} series={[{ name: title, values: of[field].map((v) => (v == null ? null : v / (large ? 1024 : scale))), colour: '--accent', fill: true }]}
+    unit={memory ? large ? ' GiB' : ' MiB' : unit} when={when(of.step_ms)} label={title} height={150} {...more} /></>;
+}
+
+/** Of one run of a job: its GPUs while it had them, and what it used. */
 export function JobCharts({ j }) {
-  const where = j.where?.find((w) => w.gpus?.length);
-  const h = useAsked(where && j.started_ms && may('GET /v1/nodes/:name/history') && `${j.id} ${j.run} ${j.ended_ms}`,
-    () => `${path(where.node, 'history')}?from_ms=${j.started_ms}&to_ms=${j.ended_ms ?? Date.now()}`, j.ended_ms ? 3600000 : 10000);
-  if (!h?.points) return null;
-  const chart = Gpus({ h, pick: where.gpus, name: where.node });
-  return chart && <section class="card" aria-label="Charts">{chart}</section>;
+  const [chosen, setRun] = useState(0);
+  const h = useAsked(j.run > 0 && may('GET /v1/jobs/:id/history', { tenant: j.tenant, user: j.user }) && `${j.id} ${j.run} ${j.ended_ms}`,
+    () => `/v1/jobs/${j.id}/history`, j.ended_ms ? 3600000 : 10000);
+  const run = h?.runs.find((r) => r.run === chosen) ?? h?.runs[0];
+  if (!run?.replicas.some((p) => p.gpus.some((g) => any(g.util_percent)) || (p.own && any(p.own.cpu_milli)))) return null;
+  return <section class="card" aria-labelledby="h-charts"><div class="card-head"><h2 id="h-charts">Charts</h2>
+    {h.runs.length > 1 && <div class="tabs right" role="group" aria-label="Which run">{h.runs.slice(0, 6).reverse().map((r) =>
+      <button key={r.run} type="button" aria-pressed={r === run} onClick={() => setRun(r.run)}>Run {r.run}</button>)}</div>}</div>
+    {run.replicas.map((p) => <div key={p.replica}>
+      {run.replicas.length > 1 && <h3>Replica {p.replica} on {p.node}</h3>}
+      <Gpus h={p} name={p.node} />
+      {p.gpus.some((g) => !g.whole) && <p class="soft">{p.own ? 'It shares its GPU: what is above is of the whole GPU, its own part is below.' : 'It shares its GPU: this is of the whole GPU, and its own part is not kept.'}</p>}
+      {p.own && <>{p.gpus.some((g) => !g.whole) && <><Own of={p.own} title="Its part of the GPU" field="gpu_percent" unit=" %" top={100} /><Own of={p.own} title="Its GPU memory" field="gpu_mem_mib" memory /></>}
+        <Own of={p.own} title="CPUs it used" field="cpu_milli" scale={1000} least={0.1} /><Own of={p.own} title="Memory it used" field="mem_mib" memory /></>}
+    </div>)}
+    {h.left_out > 0 && <p class="soft">{h.left_out} more are not shown: ask with GET /v1/jobs/{j.id}/history?replica=…</p>}
+  </section>;
 }

@@ -119,8 +119,13 @@ export function NewJob({ query }) {
     key.current = [...crypto.getRandomValues(new Uint32Array(4))].join('-');
     setAnswer(null);
     if (broken || blank) return undefined;
-    const timer = setTimeout(() => send('POST', '/v1/jobs/check', JSON.parse(text)).catch((e) => ({ error: e }))
-      .then((a) => { if (turn.current === mineIs) setAnswer(a); }), ASK_MS);
+    let timer = 0;
+    const look = () => send('POST', '/v1/jobs/check', JSON.parse(text)).catch((e) => ({ error: e })).then((a) => {
+      if (turn.current !== mineIs) return;
+      setAnswer(a);
+      if (a.again_ms) timer = setTimeout(look, a.again_ms); /* it would be taken; when, nobody could say yet */
+    });
+    timer = setTimeout(look, ASK_MS);
     return () => clearTimeout(timer);
   }, [text]);
 

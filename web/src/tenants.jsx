@@ -161,12 +161,12 @@ function One({ name }) {
   const fixed = t?.of_settings;
   return <>
     <div class="page-head"><div><a class="crumb" href="#/tenants"><Icon name="back" />Tenants</a><h1 tabIndex={-1}><Tenant name={name} /></h1>
-      <p class="under soft">{dots(t?.spec.help, q?.parent && `part of ${q.parent}`, t?.spec.expires && `ends ${t.spec.expires}`, fixed && 'changed in the settings file')}</p></div>
+      <p class="under soft">{dots(t?.spec.help, q?.parent && `part of ${q.parent}`, t?.spec.expires && `ends ${t.spec.expires}`, fixed && 'as the settings file says')}</p></div>
       {t && admin && !fixed && <div class="buttons"><button type="button" onClick={() => edit(name, t.spec)}>Change</button>
         <button type="button" class="danger" onClick={() => confirm({ title: `Remove ${name}?`, text: 'It must run nothing. Its history stays in the journal.', yes: 'Remove it', danger: true,
           work: () => send('DELETE', path(name)).then(() => { tenants.soon(0); quota.soon(0); location.hash = '#/tenants'; }) })}>Remove</button></div>}</div>
     <Problem of={error} />
-    <section class="card"><h2>Entitled and used, {DAYS} days</h2><History name={name} /></section>
+    <section class="card"><h2>GPU-hours, {DAYS} days</h2><History name={name} /></section>
     <div class="two">
       <section class="card"><h2>Now</h2>{q && <dl class="facts meters">{limits.map(([k, used, limit, as = number]) => <div key={k}><dt>{k}</dt><dd>
         {limit != null && <Bar parts={[{ part: used, tint: tint(name) }]} whole={limit} label={`${k} in use`} />}<span class="num">{as(used)}{limit != null ? ` of ${as(limit)}` : ''}</span></dd></div>)}
