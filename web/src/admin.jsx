@@ -107,9 +107,9 @@ function Notices() {
   return <section class="card"><div class="card-head"><h2>Notices</h2>{now && may('PUT /v1/notices') && <button type="button" class="right" onClick={where}>Where to</button>}</div>
     <Problem of={error} />
     {now?.secret && <p role="status">The webhook's secret, shown this once: <code class="secret">{now.secret}</code></p>}
-    {now && <table class="list"><thead><tr><th>When</th>{ways.map((w) => <th key={w}>{w}{now[w] && may('POST /v1/notices/test') && <> <Act work={() => test(w)} aria-label={`Try ${w}`}>Try</Act></>}</th>)}</tr></thead>
+    {now && <div class="scroll" tabIndex={0} role="region" aria-label="Notices"><table class="list"><thead><tr><th>When</th>{ways.map((w) => <th key={w}>{w}{now[w] && may('POST /v1/notices/test') && <> <Act work={() => test(w)} aria-label={`Try ${w}`}>Try</Act></>}</th>)}</tr></thead>
       <tbody>{Object.entries(now.kinds).map(([k, on]) => <tr key={k}><th scope="row">{now.about[k]}</th>{ways.map((w) => <td key={w}><input type="checkbox" aria-label={`${k}: ${w}`} checked={on[w]} disabled={!now[w]}
-        onChange={(ev) => put({ kinds: { [k]: { [w]: ev.target.checked } } }).catch(setError)} /></td>)}</tr>)}</tbody></table>}</section>;
+        onChange={(ev) => put({ kinds: { [k]: { [w]: ev.target.checked } } }).catch(setError)} /></td>)}</tr>)}</tbody></table></div>}</section>;
 }
 
 function Account() {
