@@ -8,7 +8,7 @@
 
 struct options {
     const char *server, *token_file, *state, *node_name, *cgroup_root, *cgroup, *nvml, *gpu_model;
-    const char *log_level;
+    const char *log_level, *kubelet, *pod_logs, *kube_prefix;
     uint64_t simulate_gpus, gpu_mem_mib, interval_ms, report_ms, buffer_kib;
     bool no_gpus, log_json, help, version;
 };
@@ -37,6 +37,14 @@ static const struct opt table[] = {
       "as the keeper: report made-up figures of simulated GPUs, which say so", 0, 64 },
     { "gpu-model", OPT_TEXT, IN(gpu_model), "NAME", "of simulated GPUs (A100-80GB)", 0, 0 },
     { "gpu-mem-mib", OPT_NUMBER, IN(gpu_mem_mib), "N", "of simulated GPUs (81920)", 1, 1u << 30 },
+    { "kubelet", OPT_TEXT, IN(kubelet), "PATH",
+      "the kubelet's pod-resources socket, where there is one; empty: do not look "
+      "(/var/lib/kubelet/pod-resources/kubelet.sock)",
+      0, 0 },
+    { "pod-logs", OPT_TEXT, IN(pod_logs), "DIR",
+      "has the kubelet's links to logs, which name containers (/var/log/containers)", 0, 0 },
+    { "kube-prefix", OPT_TEXT, IN(kube_prefix), "TEXT",
+      "of the namespaces in which pods are runs of jobs (nightshift-)", 0, 0 },
     { "log-level", OPT_CHOICE, IN(log_level), "debug|info|warn|error", "what is logged (info)", 0,
       0 },
     { "log-json", OPT_FLAG, IN(log_json), NULL, "one JSON object an event", 0, 0 },
@@ -91,7 +99,10 @@ static int serve(const struct options *o, struct err *e)
                                            .mem_mib = (uint32_t)o->gpu_mem_mib } },
                   .cgroup_root = o->cgroup_root,
                   .cgroup = o->cgroup,
-                  .state = o->state },
+                  .state = o->state,
+                  .kubelet = o->kubelet,
+                  .pod_logs = o->pod_logs,
+                  .kube_prefix = o->kube_prefix },
         .post = { .server = o->server, .timeout_ms = 10000 },
         .bounds = { .bytes = o->buffer_kib << 10, .age_ms = 3600000, .batch_samples = 60 },
         .interval_ms = o->interval_ms,
@@ -121,6 +132,9 @@ int main(int argc, char **argv)
                          .state = "/var/lib/nightshift",
                          .cgroup_root = "/sys/fs/cgroup",
                          .cgroup = "nightshift",
+                         .kubelet = "/var/lib/kubelet/pod-resources/kubelet.sock",
+                         .pod_logs = "/var/log/containers",
+                         .kube_prefix = "nightshift-",
                          .gpu_model = "A100-80GB",
                          .gpu_mem_mib = 81920,
                          .interval_ms = 1000,

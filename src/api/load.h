@@ -11,4 +11,17 @@ void put_health(struct json_out *w, struct api *a, struct str node, bool drained
 /* Members: how busy it is. */
 void put_gpu_load(struct json_out *w, struct api *a, struct str node, struct str uuid);
 
+/* ---- pieces that load.c and load_gpu.c share ---- */
+
+bool load_of(struct api *a, struct str node, struct history_node *out);
+bool load_is_fresh(struct api *a, const struct history_node *n);
+void put_known(struct json_out *w, const char *key, int64_t v); /* below 0: null */
+void put_scaled(struct json_out *w, const char *key, int64_t v, double unit, int digits);
+bool gpu_place(const struct history_node *n, struct str uuid, uint32_t *out);
+const struct holder *load_holder(const struct holder *list, uint64_t job);
+bool may_name(struct call *c, const struct holder *h);
+/* A GPU whole: `known` NULL when its machine is silent. */
+void put_whole_gpu(struct call *c, struct json_out *w, const struct node_view *v, uint32_t g,
+                   const struct history_node *known, const struct holder *holders);
+
 #endif

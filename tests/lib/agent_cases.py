@@ -13,6 +13,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import cluster as cl  # noqa: E402
+import fake_kubelet as kubelet  # noqa: E402
 from cases import Cases, same  # noqa: E402
 from cluster import BUILD, wait_for  # noqa: E402
 
@@ -254,7 +255,7 @@ def _(m):
 def _(m):
     path = f"/v1/nodes/{m.node}/report"
     head = f"nightshift-report 1\nfrom {m.node} boot 1 0 0.1.0\n"
-    for text, says in (("", "no report"), ("nightshift-report 2\n", "no report"), (head, "no sample"),
+    for text, says in (("", "no report"), ("nightshift-report 3\n", "no report"), (head + "s 1\nD\n", "line 4"), (head, "no sample"),
                        (head + "s 1\ng 0 1\n", "line 4"), (head + "s 1\nn 1\n", "line 4"), (head + "s x\n", "line 3"),
                        (head.replace(m.node, "elsewhere") + "s 1\n", "elsewhere"), (head + "s 1\nwhat 1\n", "line 4")):
         status, answer = m.c.call("POST", path, text.encode(), kind="application/octet-stream")
@@ -274,6 +275,95 @@ def _(m):
     same((m.gpu(0)["util_percent"], m.gpu(0)["parts"], m.load()["cpu_milli"]), (None, [], None))
     agent.send_signal(signal.SIGCONT)
     m.wait_reports()
+
+
+CONTAINERS = {"ours": "a" * 64, "theirs": "b" * 64, "late": "c" * 64}
+
+
+@contextlib.contextmanager
+def in_pod(m, name, driver):
+    """A process in a container's control group, as a driver of the kubelet names it."""
+    uid = "0f3a6b1c-7d52-4c86-9e52-a1b2c3d4e5f6"
+    path = {"cgroupfs": f"burstable/pod{uid}/{CONTAINERS[name]}",
+            "systemd": f"x-kubepods-burstable.slice/x-kubepods-burstable-pod{uid.replace('-', '_')}.slice/"
+                       f"cri-containerd-{CONTAINERS[name]}.scope"}[driver]
+    v1 = "memory/" if os.path.isdir("/sys/fs/cgroup/memory") else ""
+    top = f"/sys/fs/cgroup/{v1}{m.c.cgroup.replace('/', '-')}-kubepods"
+    os.makedirs(f"{top}/{path}", exist_ok=True)
+    process = subprocess.Popen(["sleep", "600"])
+    try:
+        with open(f"{top}/{path}/cgroup.procs", "w", encoding="ascii") as f:
+            f.write(str(process.pid))
+        yield process.pid
+    finally:
+        process.kill()
+        process.wait()
+        for folder, _, _ in os.walk(top, topdown=False):
+            with contextlib.suppress(OSError):
+                os.rmdir(folder)
+
+
+@case("on Kubernetes the parts of a GPU are pods too, and the kubelet says who has it")
+def _(m):
+    python = kubelet.python_with_grpc()
+    if not python:
+        print("skipped: no python3-grpcio here")
+        return
+    m.driver_says([], ["mig 1", "instance MIG-71"])
+    logs = f"{m.c.folder}/containers"
+    os.makedirs(logs, exist_ok=True)
+    job = m.c.submit(["sleep", "600"], uid=OURS, tenant="ours", name="mine", resources={"gpus": 1, "cpus": 1, "mem": "64Mi"})
+    m.c.wait_state(job, "running")
+    fake = kubelet.Kubelet(m.c.folder, python)
+    m.start_agent("--kubelet", fake.socket, "--pod-logs", logs, "--kube-prefix", "ns-")
+    m.wait_reports()
+    wait_for("the kubelet", lambda: m.load()["kubelet"] == {"pods": 0, "containers": 0, "devices_given": 0, "devices": 0})
+    uuids = [g["uuid"] for g in m.c.ask("GET", "/v1/gpus")["gpus"]]
+    pod = f"nightshift-{job}-1-0"
+    pods = [("ns-ours", pod, "job", [uuids[0]]), ("web", "shop-1", "train", ["MIG-71"]), ("kube-system", "dns", "dns", [])]
+    fake.says(pods, allocatable=[uuids[0], "MIG-71"])
+    for container, (space, name, what) in {"ours": ("ns-ours", pod, "job"), "theirs": ("web", "shop-1", "train")}.items():
+        open(f"{logs}/{name}_{space}_{what}-{CONTAINERS[container]}.log", "w", encoding="ascii").close()
+    with in_pod(m, "ours", "cgroupfs") as a, in_pod(m, "theirs", "systemd") as b, in_pod(m, "late", "cgroupfs") as c:
+        m.driver_says(["memory 80000 60000", "utilisation 90 40", f"process {a} 20000 compute", f"process {b} 30000 compute",
+                       f"process {c} 5000 compute", f"load {a} 40", f"load {b} 30", f"load {c} 10"],
+                      ["mig 1", "instance MIG-71"])
+        gpu = wait_for("the pods", lambda: (lambda g: g if len(g["pods"]) == 1 and g["util_percent"] == 90 else None)(m.gpu(0)))
+        same(gpu["pods"], [{"namespace": "ns-ours", "pod": pod, "container": "job", "device": uuids[0], "id": job}])
+        gpu = wait_for("the parts", lambda: (lambda g: g if len(g["parts"]) == 5 else None)(m.gpu(0)))
+        same({(p["kind"], p["name"]): (p["util_percent"], p["mem_mib"], p["pod"]) for p in gpu["parts"]},
+             {("job", "mine"): (40.0, 20000, pod), ("pod", "web/shop-1/train"): (30.0, 30000, "shop-1"),
+              ("other", None): (10.0, 5000, None), ("unknown", None): (10.0, 5000, None), ("idle", None): (10.0, 20000, None)})
+        adds_up(gpu)
+        same([(p["pod"], p["device"], p["id"]) for p in m.gpu(1)["pods"]], [("shop-1", "MIG-71", None)])
+        same(m.load()["kubelet"], {"pods": 3, "containers": 3, "devices_given": 2, "devices": 2})
+        # Who does not see everything sees a pod of no job without its names, and other tenants' not at all.
+        text = json.dumps([m.gpu(0, uid=THEIRS), m.gpu(1, uid=THEIRS)])
+        assert "shop-1" not in text and pod not in text and "(another pod)" in text, text
+        same([p["pod"] for p in m.gpu(0, uid=OURS)["parts"] if p["kind"] == "job"], [pod])
+        page = m.c.ask("GET", "/metrics")
+        line = [x for x in page.splitlines() if x.startswith("DCGM_FI_DEV_GPU_UTIL{") and uuids[0] in x][0]
+        assert f',pod="{pod}",namespace="ns-ours",container="job"}} 90' in line, line
+        line = [x for x in page.splitlines() if x.startswith("DCGM_FI_DEV_GPU_TEMP{") and uuids[1] in x][0]
+        assert ',pod="shop-1",namespace="web",container="train"}' in line, line
+        assert 'kind="pod",job="",user="",tenant="",pod="shop-1",namespace="web",container="train"} 30' in page, page
+        # A container whose log comes later gets its name then.
+        open(f"{logs}/late-1_web_app-{CONTAINERS['late']}.log", "w", encoding="ascii").close()
+        wait_for("its name", lambda: "web/late-1/app" in [p["name"] for p in m.gpu(0)["parts"]])
+        adds_up(m.gpu(0))
+        # A kubelet that refuses, talks nonsense or hangs: the machine is still measured, and has no pods.
+        for says in ("refuse", "garbage", "hang"):
+            fake.says(pods, says=says)
+            wait_for(f"the kubelet's {says}", lambda: m.load()["kubelet"] is None)
+            seen = m.load()["seen_ms"]
+            wait_for("more samples", lambda: m.load()["seen_ms"] > seen)
+            m.stop_agents()
+            fake.says(pods)
+            m.start_agent("--kubelet", fake.socket, "--pod-logs", logs, "--kube-prefix", "ns-")
+            wait_for("the kubelet again", lambda: (m.load()["kubelet"] or {}).get("pods") == 3)
+    fake.close()
+    m.c.ask("POST", f"/v1/jobs/{job}/cancel", {})
+    m.c.wait_end(job)
 
 
 def make():
