@@ -4,10 +4,10 @@
 
 #include "agent/agent.h"
 #include "base/opts.h"
-#include "sys/file.h"
 
 struct options {
     const char *server, *token_file, *state, *node_name, *cgroup_root, *cgroup, *nvml, *gpu_model;
+    const char *ca_file, *root;
     const char *log_level, *kubelet, *pod_logs, *kube_prefix;
     uint64_t simulate_gpus, gpu_mem_mib, interval_ms, report_ms, buffer_kib;
     bool no_gpus, log_json, help, version;
@@ -21,6 +21,12 @@ static const struct opt table[] = {
       0 },
     { "token-file", OPT_TEXT, IN(token_file), "PATH",
       "has the token that may report for this machine (over the socket root needs none)", 0, 0 },
+    { "ca-file", OPT_TEXT, IN(ca_file), "PATH",
+      "certificates that an https:// control plane must have one of (the system's, or "
+      "NIGHTSHIFT_CA)",
+      0, 0 },
+    { "root", OPT_TEXT, IN(root), "DIR",
+      "has the machine's proc and sys, for an agent in a container (/)", 0, 0 },
     { "node-name", OPT_TEXT, IN(node_name), "NAME", "this machine's name (the host's)", 0, 0 },
     { "interval-ms", OPT_NUMBER, IN(interval_ms), "N", "between samples (1000)", 100, 60000 },
     { "report-ms", OPT_NUMBER, IN(report_ms), "N", "between reports (1000)", 100, 600000 },
@@ -67,31 +73,14 @@ static void on_stop(void *ctx)
     agent_stop(ctx);
 }
 
-static int read_token(const struct options *o, struct buf *out, const char **token, struct err *e)
-{
-    const char *given = getenv("NIGHTSHIFT_TOKEN");
-    if (o->token_file && file_read(o->token_file, 4096, out, e) < 0)
-        return err_wrap(e, "--token-file");
-    struct str t = o->token_file ? str_trim(buf_str(out)) : str_of(given ? given : "");
-    for (size_t i = 0; i < t.n; i++)
-        if ((unsigned char)t.p[i] <= ' ' || (unsigned char)t.p[i] >= 127)
-            return err_set(e, ERR_INVALID, "the token has a byte that no token has");
-    AUTO(free_p) char *copy = xcalloc(t.n + 1, 1);
-    memcpy(copy, t.p, t.n);
-    *out = (buf_free(out), BUF(8192));
-    buf_addz(out, copy);
-    *token = t.n ? out->p : NULL;
-    return 0;
-}
-
 static int serve(const struct options *o, struct err *e)
 {
     enum log_level least;
-    AUTO(buf_free) struct buf room = BUF(4096);
     if (!log_level_parse(o->log_level, &least))
         return err_set(e, ERR_INVALID, "--log-level: '%s' is not a level", o->log_level);
     struct agent_config c = {
-        .load = { .want = { .name = o->node_name,
+        .load = { .want = { .root = o->root,
+                            .name = o->node_name,
                             .no_gpus = o->no_gpus,
                             .nvml_path = o->nvml,
                             .simulated = { .count = (uint32_t)o->simulate_gpus,
@@ -103,14 +92,17 @@ static int serve(const struct options *o, struct err *e)
                   .kubelet = o->kubelet,
                   .pod_logs = o->pod_logs,
                   .kube_prefix = o->kube_prefix },
-        .post = { .server = o->server, .timeout_ms = 10000 },
+        .post = { .server = o->server,
+                  .token = o->token_file ? NULL : getenv("NIGHTSHIFT_TOKEN"),
+                  .token_file = o->token_file,
+                  .timeout_ms = 10000 },
         .bounds = { .bytes = o->buffer_kib << 10, .age_ms = 3600000, .batch_samples = 60 },
         .interval_ms = o->interval_ms,
         .report_ms = o->report_ms,
         .clock = clock_wall(),
     };
-    if (read_token(o, &room, &c.post.token, e) < 0)
-        return -1;
+    if (o->ca_file && setenv("NIGHTSHIFT_CA", o->ca_file, 1) < 0) /* as the command line has it */
+        return err_set(e, ERR_INTERNAL, "no memory");
     AUTO(loop_free_p) struct loop *l = loop_new();
     AUTO(log_free_p)
     struct log *log = log_new(stderr, least, o->log_json ? LOG_JSON : LOG_TEXT, clock_wall());
