@@ -3,17 +3,19 @@
 #include <stdio.h>
 
 #include "agent/agent.h"
+#include "agent/say.h"
 #include "base/opts.h"
 
 struct options {
     const char *server, *token_file, *state, *node_name, *cgroup_root, *cgroup, *nvml, *gpu_model;
-    const char *ca_file, *root;
+    const char *ca_file, *root, *metrics, *control, *control_group, *keep;
     const char *log_level, *kubelet, *pod_logs, *kube_prefix;
     uint64_t simulate_gpus, gpu_mem_mib, interval_ms, report_ms, buffer_kib;
     bool no_gpus, log_json, help, version;
 };
 
 #define IN(field) offsetof(struct options, field)
+#define CONTROL "/run/nightshift-agent/control.sock"
 
 static const struct opt table[] = {
     { "server", OPT_TEXT, IN(server), "ADDRESS",
@@ -28,6 +30,15 @@ static const struct opt table[] = {
     { "root", OPT_TEXT, IN(root), "DIR",
       "has the machine's proc and sys, for an agent in a container (/)", 0, 0 },
     { "node-name", OPT_TEXT, IN(node_name), "NAME", "this machine's name (the host's)", 0, 0 },
+    { "metrics", OPT_TEXT, IN(metrics), "ADDRESS:PORT",
+      "has the figures for Prometheus there, for everybody who asks (nowhere)", 0, 0 },
+    { "control", OPT_TEXT, IN(control), "PATH",
+      "the socket of `nightshift-agent hold` (/run/nightshift-agent/control.sock)", 0, 0 },
+    { "control-group", OPT_TEXT, IN(control_group), "NAME",
+      "the machine's owners, who may say hold as root may (nobody)", 0, 0 },
+    { "keep", OPT_TEXT, IN(keep), "DIR",
+      "what must outlive a restart: the hold, and what is paused (/var/lib/nightshift-agent)", 0,
+      0 },
     { "interval-ms", OPT_NUMBER, IN(interval_ms), "N", "between samples (1000)", 100, 60000 },
     { "report-ms", OPT_NUMBER, IN(report_ms), "N", "between reports (1000)", 100, 600000 },
     { "buffer-kib", OPT_NUMBER, IN(buffer_kib), "N",
@@ -62,9 +73,16 @@ static int print_help(void)
 {
     AUTO(buf_free) struct buf b = BUF(1u << 16);
     buf_addz(&b, "nightshift-agent " NS_VERSION ": tells the control plane what this machine does\n"
-                 "\nusage: nightshift-agent [--options]\n\noptions:\n");
+                 "\nusage: nightshift-agent [--options]\n"
+                 "       nightshift-agent hold [--for 30m] [--reason TEXT]\n"
+                 "       nightshift-agent release\n"
+                 "       nightshift-agent show\n\noptions:\n");
     opts_help(table, ARRAY_LEN(table), &b);
-    buf_addz(&b, "\nIt only looks: it starts nothing, ends nothing and changes nothing here.\n");
+    say_help(&b);
+    buf_addz(&b, "\nIt looks, and changes nothing by itself.  When an operator asks for it, it "
+                 "pauses, resumes "
+                 "or throttles\na task of a job; while the owner holds the machine, nothing goes "
+                 "on there.\n");
     return fputs(b.p, stdout) < 0;
 }
 
@@ -100,6 +118,10 @@ static int serve(const struct options *o, struct err *e)
         .interval_ms = o->interval_ms,
         .report_ms = o->report_ms,
         .clock = clock_wall(),
+        .metrics = o->metrics,
+        .control = o->control,
+        .control_group = o->control_group,
+        .keep = o->keep,
     };
     if (o->ca_file && setenv("NIGHTSHIFT_CA", o->ca_file, 1) < 0) /* as the command line has it */
         return err_set(e, ERR_INTERNAL, "no memory");
@@ -120,10 +142,14 @@ static int serve(const struct options *o, struct err *e)
 int main(int argc, char **argv)
 {
     struct err e = { 0 };
+    if (argc > 1 && argv[1][0] != '-')
+        return say_run(argc - 1, argv + 1, CONTROL);
     struct options o = { .server = "unix:/run/nightshift/api.sock",
                          .state = "/var/lib/nightshift",
                          .cgroup_root = "/sys/fs/cgroup",
                          .cgroup = "nightshift",
+                         .control = CONTROL,
+                         .keep = "/var/lib/nightshift-agent",
                          .kubelet = "/var/lib/kubelet/pod-resources/kubelet.sock",
                          .pod_logs = "/var/log/containers",
                          .kube_prefix = "nightshift-",
