@@ -1,4 +1,5 @@
 #include "api/api.h"
+#include "api/commands.h"
 #include "api/directory.h"
 
 #include <stdio.h>
@@ -62,6 +63,7 @@ struct api *api_free(struct api *a)
         control_unwatch(a->config.control, a->watch);
     filewatch_free(a->files);
     oauth_free(a->oauth);
+    commands_free(a);
     rate_free(a->rate);
     free(a);
     return NULL;

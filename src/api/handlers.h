@@ -13,6 +13,7 @@ api_fn api_job_why;                                                    /* why.c 
 api_fn api_job_log;                                                    /* log.c */
 api_fn api_log_search;                                                 /* search.c */
 api_fn api_job_stream, api_job_stream_send;                            /* stream.c */
+api_fn api_node_command, api_node_commands;                            /* commands.c */
 api_fn api_node_list, api_node_drain, api_node_resume;                 /* nodes.c */
 api_fn api_node_report, api_node_load, api_node_history, api_gpu_list; /* load.c */
 api_fn api_pool_list, api_pool_get, api_pool_put, api_pool_delete, api_pool_open, api_pool_close,

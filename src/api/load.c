@@ -1,6 +1,7 @@
 /* What machines measure: reports of their agents in, figures and charts out. */
 #include "api/load.h"
 #include "api/audit.h"
+#include "api/commands.h"
 #include "node/nvml.h"
 #include "sys/weak.h"
 
@@ -81,16 +82,20 @@ int api_node_report(struct call *c, struct err *e)
     struct node_view v;
     uint32_t i;
     uint64_t number = 0;
-    char answer[96];
+    AUTO(buf_free) struct buf answer = BUF(16u << 10);
+    struct json_out w = { .b = &answer };
     if (!a->config.history || !find_node(a, c->param[0], &i, &v))
         return no_node(c->param[0], e);
     if (history_take(a->config.history, c->param[0], http_body(c->rq),
                      clock_now_ms(&a->config.clock), &number, e) < 0)
         return -1;
     drain_if_broken(c, c->param[0], &v);
-    /* Commands to the agent (throttle, pause, an owner's hold) will stand here; there are none yet. */
-    snprintf(answer, sizeof answer, "{\"ack\":%llu,\"commands\":[]}", (unsigned long long)number);
-    http_reply(c->rq, 200, "application/json", str_of(answer));
+    commands_reported(c, c->param[0]);
+    json_begin(&w, NULL, '{');
+    json_put_u64(&w, "ack", number);
+    commands_put(a, c->param[0], &w);
+    json_end(&w, '}');
+    http_reply(c->rq, 200, "application/json", buf_str(&answer));
     return 0;
 }
 

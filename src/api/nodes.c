@@ -1,5 +1,6 @@
 /* Machines, their GPUs, and who has them. */
 #include "api/audit.h"
+#include "api/commands.h"
 #include "api/load.h"
 #include "core/device.h"
 #include "sys/weak.h"
@@ -153,6 +154,7 @@ static void put_node(struct call *c, struct json_out *w, const struct node_view 
     put_devices(w, v);
     put_window(c, w, v);
     put_reserved(c, w, v);
+    put_held(w, c->api, str_of(v->name));
     put_health(w, c->api, str_of(v->name), v->state == NODE_DRAIN);
     json_begin(w, "jobs", '[');
     for (const struct holder *h = holders; h; h = h->next)

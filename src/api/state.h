@@ -22,6 +22,7 @@ struct telling;   /* telling.c */
 struct verifying; /* audit.c */
 struct door;      /* door.c */
 struct oauth;     /* auth/oauth.h */
+struct commands;  /* commands.c */
 
 struct api {
     struct api_config config;
@@ -37,6 +38,7 @@ struct api {
     struct searching *searchings;   /* search.c */
     struct foreseeing *foreseeings; /* foresee.c */
     struct door *door;
+    struct commands *commands; /* NULL: none yet */
     struct doctor *doctor; /* NULL: no check runs */
     int watch;             /* of control */
     int64_t started_ms;

@@ -388,23 +388,31 @@ int control_pool_put(struct control *c, const struct control_pool_change *ch,
     return 0;
 }
 
-int control_pool_delete(struct control *c, struct str name, struct str by, struct control_done done,
-                        struct err *e)
+/* Out of the core, the store and the list. */
+static int drop(struct control *c, size_t at, struct err *e)
 {
-    size_t at = find(&c->pools, name);
     struct event ev = { .t_ms = control_now_ms(c), .kind = EVENT_POOL };
-    ev.pool = (struct event_pool){ .name = name };
-    if (at == c->pools.n)
-        return no_pool(name, e);
-    if (c->pools.at[at]->of_settings)
-        return of_settings(c->pools.at[at], e);
+    ev.pool = (struct event_pool){ .name = str_of(c->pools.at[at]->name) };
     if (turn_apply(c, &ev, e) < 0) /* nobody in it and always open: the core forgets it */
         return -1;
-    store_delete_pool(turn_open(c)->batch, name);
+    store_delete_pool(turn_open(c)->batch, ev.pool.name);
     lent_free(c->pools.at[at]);
     memmove(&c->pools.at[at], &c->pools.at[at + 1], (c->pools.n - at - 1) * sizeof(struct lent *));
     c->pools.n--;
     index_nodes(&c->pools);
+    return 0;
+}
+
+int control_pool_delete(struct control *c, struct str name, struct str by, struct control_done done,
+                        struct err *e)
+{
+    size_t at = find(&c->pools, name);
+    if (at == c->pools.n)
+        return no_pool(name, e);
+    if (c->pools.at[at]->of_settings)
+        return of_settings(c->pools.at[at], e);
+    if (drop(c, at, e) < 0)
+        return -1;
     pools_move(c);
     tenants_learn_pools(c);
     turn_changed(c, &(struct change){ "pool", name, "remove", by }, done);
@@ -452,16 +460,16 @@ int control_hold(struct control *c, struct str node, bool held, struct str by,
                  struct control_done done, struct err *e)
 {
     size_t at = find(&c->pools, STR(POOL_HELD));
-    AUTO(lent_free_p)
-    struct lent *p = at < c->pools.n ? lent_copy(c->pools.at[at]) : lent_new(STR(POOL_HELD));
-    AUTO(free_p) const char **list = xcalloc(p->nodes + 1, sizeof *list);
+    const struct lent *p = at < c->pools.n ? c->pools.at[at] : NULL;
+    size_t had = p ? p->nodes : 0;
+    AUTO(free_p) const char **list = xcalloc(had + 1, sizeof *list);
     AUTO(free_p) char *name = dup_str(node);
     size_t n = 0;
     if (control_held(c, node) == held) {
         err_set(e, ERR_CONFLICT, "it is %sheld already", held ? "" : "not ");
         return -1;
     }
-    for (size_t i = 0; i < p->nodes; i++)
+    for (size_t i = 0; i < had; i++)
         if (!str_is(node, p->node[i]))
             list[n++] = p->node[i];
     if (held && n == POOL_NODES_MAX)
@@ -478,6 +486,8 @@ int control_hold(struct control *c, struct str node, bool held, struct str by,
     next = NULL; /* it is in its place */
     index_nodes(&c->pools);
     pools_move(c);
+    if (n == 0 && drop(c, at, e) < 0) /* nobody holds anything */
+        return -1;
     tenants_learn_pools(c);
     turn_changed(c, &(struct change){ "node", node, held ? "hold" : "release", by }, done);
     return 0;

@@ -253,6 +253,8 @@ EXAMPLES = {
     "tenant_delete": (TENANTS, new_tenant),
     "member_put": (TENANTS, lambda w, who, thing: {"path": {"name": thing, "user": "guest"}, "body": {"role": "viewer"}}),
     "member_delete": (TENANTS, new_member),
+    "node_command": (("machine",), lambda w, who, thing: {"path": {"name": w.machine}, "body": {"what": "pause", "task": "0.1.0"}}),
+    "node_commands": (("machine",), lambda w, who, thing: {"path": {"name": w.machine}}),
     "user_list": (None, plain()), "user_get": (PERSONS, lambda w, who, thing: {"path": {"user": who if thing == "own" else thing}}),
     "user_put": (PERSONS, lambda w, who, thing: {"path": {"user": who if thing == "own" else thing}, "body": {"mail": "x@y"}}),
     "user_delete": (("mate",), new_user),
