@@ -1,6 +1,7 @@
 /* Figures of machines and GPUs for Prometheus, under the names of NVIDIA's dcgm-exporter where it has one. */
 #include "api/exporter.h"
 
+#include "api/load.h"
 #include "wire/metrics.h"
 
 /* ---- all GPUs that are measured ---- */
@@ -74,17 +75,19 @@ static void gather_node(struct call *c, const struct node_view *v, const struct 
         return;
     *view = *v;
     control_node(a->config.control, str_of(v->name), &cn);
-    for (uint32_t g = 0; g < v->gpus && g < cn.gpus; g++)
-        for (uint32_t at = 0; at < n->head->gpus; at++)
-            if (strcmp(cn.gpu_uuid[g], n->head->gpu[at].uuid) == 0)
-                add_gpu(c,
-                        &(struct metrics_gpu){ .head = n->head,
-                                               .sample = n->last,
-                                               .at = at,
-                                               .host = view->name,
-                                               .whose = whose(c, only_holder(c, holders, g)),
-                                               .simulated = cn.simulated },
-                        holders, out);
+    for (uint32_t g = 0; g < v->gpus; g++) {
+        uint32_t at;
+        if (!gpu_place(a, v, n, holders, g, &at))
+            continue;
+        add_gpu(c,
+                &(struct metrics_gpu){ .head = n->head,
+                                       .sample = n->last,
+                                       .at = at,
+                                       .host = view->name,
+                                       .whose = whose(c, only_holder(c, holders, g)),
+                                       .simulated = cn.simulated },
+                holders, out);
+    }
 }
 
 static void gather(struct call *c, struct holder **holders, struct gpus *out)

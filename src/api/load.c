@@ -149,25 +149,73 @@ void put_health(struct json_out *w, struct api *a, struct str node, bool drained
     json_end(w, ']');
 }
 
-bool gpu_place(const struct history_node *n, struct str uuid, uint32_t *out)
+static bool place_by_uuid(const struct history_node *n, const char *uuid, uint32_t *out)
 {
-    for (uint32_t i = 0; i < n->head->gpus; i++)
-        if (str_is(uuid, n->head->gpu[i].uuid)) {
+    for (uint32_t i = 0; uuid[0] && i < n->head->gpus; i++)
+        if (strcmp(uuid, n->head->gpu[i].uuid) == 0) {
             *out = i;
             return true;
         }
     return false;
 }
 
+/* The device that the kubelet gave to the job which has this one by our books; of several, in order. */
+static bool place_by_pod(const struct history_node *n, const struct holder *holders, uint32_t g,
+                         uint32_t *out)
+{
+    const struct holder *only = NULL;
+    uint64_t job;
+    for (const struct holder *h = holders; h; h = h->next)
+        if (h->slot.gpu_mask & (1u << g)) {
+            if (only)
+                return false;
+            only = h;
+        }
+    uint32_t before =
+        only ? (uint32_t)__builtin_popcount(only->slot.gpu_mask & ((1u << g) - 1)) : 0;
+    for (uint32_t i = 0; only && i < n->last->givens; i++)
+        if (report_who_job(n->last->given[i].task, &job) && job == only->id && before-- == 0) {
+            *out = n->last->given[i].gpu;
+            return true;
+        }
+    return false;
+}
+
+bool gpu_place(struct api *a, const struct node_view *v, const struct history_node *n,
+               const struct holder *holders, uint32_t g, uint32_t *out)
+{
+    struct control_node cn = { 0 };
+    uint64_t taken = 0;
+    uint32_t at, free_before = 0;
+    control_node(a->config.control, str_of(v->name), &cn);
+    if (g < cn.gpus && cn.gpu_uuid[g][0])
+        return place_by_uuid(n, cn.gpu_uuid[g], out);
+    if (place_by_pod(n, holders, g, out))
+        return true;
+    for (uint32_t i = 0; i < v->gpus; i++)
+        if (place_by_pod(n, holders, i, &at))
+            taken |= UINT64_C(1) << at;
+        else
+            free_before += i < g;
+    for (at = 0; at < n->head->gpus; at++)
+        if (!(taken >> at & 1) && free_before-- == 0) {
+            *out = at;
+            return true;
+        }
+    return false;
+}
+
 /* Short: for lists of machines. */
-void put_gpu_load(struct json_out *w, struct api *a, struct str node, struct str uuid)
+void put_gpu_load(struct json_out *w, struct api *a, const struct node_view *v,
+                  const struct holder *holders, uint32_t g)
 {
     struct history_node n;
     uint32_t at;
-    bool known = load_of(a, node, &n) && load_is_fresh(a, &n) && gpu_place(&n, uuid, &at);
-    const int64_t *v = known ? n.last->gpu[at] : NULL;
-    put_scaled(w, "util_percent", v ? v[REPORT_GPU_UTIL] : -1, 10, 1);
-    put_known(w, "mem_used_mib", v ? v[REPORT_GPU_MEM_USED] : -1);
+    bool known = load_of(a, str_of(v->name), &n) && load_is_fresh(a, &n) &&
+                 gpu_place(a, v, &n, holders, g, &at);
+    const int64_t *of = known ? n.last->gpu[at] : NULL;
+    put_scaled(w, "util_percent", of ? of[REPORT_GPU_UTIL] : -1, 10, 1);
+    put_known(w, "mem_used_mib", of ? of[REPORT_GPU_MEM_USED] : -1);
     put_known(w, "mem_mib", known ? n.head->gpu[at].mem_mib : -1);
 }
 

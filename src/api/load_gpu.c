@@ -164,8 +164,9 @@ void put_whole_gpu(struct call *c, struct json_out *w, const struct node_view *v
     struct control_node cn = { 0 };
     uint32_t at = 0;
     control_node(c->api->config.control, str_of(v->name), &cn);
-    struct str uuid = str_of(g < cn.gpus ? cn.gpu_uuid[g] : "");
-    const struct history_node *n = known && gpu_place(known, uuid, &at) ? known : NULL;
+    const struct history_node *n =
+        known && gpu_place(c->api, v, known, holders, g, &at) ? known : NULL;
+    struct str uuid = str_of(n ? n->head->gpu[at].uuid : g < cn.gpus ? cn.gpu_uuid[g] : "");
     json_begin(w, NULL, '{');
     json_put_str(w, "node", str_of(v->name));
     json_put_str(w, "state", str_of(node_state_name(v->state)));
