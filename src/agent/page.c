@@ -101,6 +101,9 @@ static void put_body(const struct page_facts *f, struct buf *b)
                 node, f->sample->findings);
         put_own(b, "nightshift_node_held", "1 while its owner holds the machine.", node,
                 f->sample->hold.since_ms > 0);
+        if (f->sample->kubelet[REPORT_KUBELET_PODS] >= 0)
+            put_own(b, "nightshift_agent_pods", "Pods that the kubelet tells of.", node,
+                    (double)f->sample->kubelet[REPORT_KUBELET_PODS]);
         put_gpus(b, f);
     }
     put_own(b, "nightshift_agent_reports", "1 while the control plane answers.", node, !f->away);

@@ -22,7 +22,6 @@ struct telling;   /* telling.c */
 struct verifying; /* audit.c */
 struct door;      /* door.c */
 struct oauth;     /* auth/oauth.h */
-struct commands;  /* commands.c */
 
 struct api {
     struct api_config config;
@@ -38,9 +37,9 @@ struct api {
     struct searching *searchings;   /* search.c */
     struct foreseeing *foreseeings; /* foresee.c */
     struct door *door;
-    struct commands *commands; /* NULL: none yet */
-    struct doctor *doctor; /* NULL: no check runs */
-    int watch;             /* of control */
+    struct commands *commands; /* commands.c; NULL: none yet */
+    struct doctor *doctor;     /* NULL: no check runs */
+    int watch;                 /* of control */
     int64_t started_ms;
     bool stopping;
 };
@@ -56,8 +55,7 @@ struct call {
     struct str param[HTTP_PARAMS_MAX];
     const char *field; /* what an error is about, or NULL */
     int status;        /* of a refusal, when it is not the one of its code */
-    uint64_t
-        tell_ms; /* a refusal that waited is not told before (monotonic): its time tells nothing */
+    uint64_t tell_ms;  /* a refusal that waited is not told before (monotonic) */
 };
 
 #define NUMBER_MAX UINT64_C(9007199254740991) /* every JSON reader has these exactly */

@@ -49,11 +49,17 @@ static int failed(const char *what, struct err *e)
 
 /* ---- what nghttp2 calls ---- */
 
-static int on_header(nghttp2_session *s, const nghttp2_frame *frame, const uint8_t *name,
-                     size_t name_n, const uint8_t *value, size_t value_n, uint8_t flags, void *ctx)
+static struct str bytes_of(nghttp2_rcbuf *b)
+{
+    nghttp2_vec v = nghttp2_rcbuf_get_buf(b);
+    return (struct str){ (const char *)v.base, v.len };
+}
+
+static int on_header(nghttp2_session *s, const nghttp2_frame *frame, nghttp2_rcbuf *name,
+                     nghttp2_rcbuf *value, uint8_t flags, void *ctx)
 {
     struct asking *a = ctx;
-    struct str key = { (const char *)name, name_n }, v = { (const char *)value, value_n };
+    struct str key = bytes_of(name), v = bytes_of(value);
     (void)s;
     (void)flags;
     if (frame->hd.stream_id != a->stream)
@@ -88,8 +94,12 @@ static int on_close(nghttp2_session *s, int32_t stream, uint32_t code, void *ctx
     return 0;
 }
 
-static ssize_t on_body(nghttp2_session *s, int32_t stream, uint8_t *to, size_t room,
-                       uint32_t *flags, nghttp2_data_source *source, void *ctx)
+/* As nghttp2 wants such a function to be. */
+#define BODY_ARGUMENTS                                                                             \
+    nghttp2_session *s, int32_t stream, uint8_t *to, size_t room, uint32_t *flags,                 \
+        nghttp2_data_source *source, void *ctx
+
+static ssize_t on_body(BODY_ARGUMENTS)
 {
     struct asking *a = ctx;
     size_t n = MIN(room, sizeof question - a->sent);
@@ -250,7 +260,7 @@ int kubelet_ask(const char *socket_path, const char *method, int timeout_ms, str
     if (rc == 0 && nghttp2_session_callbacks_new(&calls) != 0)
         rc = err_set(e, ERR_INTERNAL, "HTTP/2: no memory");
     if (rc == 0) {
-        nghttp2_session_callbacks_set_on_header_callback(calls, on_header);
+        nghttp2_session_callbacks_set_on_header_callback2(calls, on_header);
         nghttp2_session_callbacks_set_on_data_chunk_recv_callback(calls, on_data);
         nghttp2_session_callbacks_set_on_stream_close_callback(calls, on_close);
         if (nghttp2_session_client_new(&s, calls, &a) != 0)
