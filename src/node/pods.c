@@ -9,6 +9,7 @@
 #include "wire/podres.h"
 
 #define ASK_NS (INT64_C(5) * 1000000000)    /* between questions */
+#define ALLOCATABLE_EVERY 12u               /* of them: what there is changes rarely */
 #define AGAIN_NS (INT64_C(30) * 1000000000) /* after one without an answer */
 #define KUBELET_WAIT_MS 2000
 #define FILE_LIMIT (256u << 10)
@@ -23,6 +24,7 @@ struct pods {
     bool here; /* the kubelet answered last time */
     struct given *given;
     size_t givens;
+    uint32_t asked;
     int64_t value[REPORT_KUBELET_COUNT];
 };
 
@@ -116,6 +118,8 @@ static int ask(struct pods *p, struct err *e)
     p->value[REPORT_KUBELET_PODS] = (int64_t)given.pods;
     p->value[REPORT_KUBELET_CONTAINERS] = (int64_t)given.containers;
     p->value[REPORT_KUBELET_GIVEN] = (int64_t)given.devices;
+    if (p->asked++ % ALLOCATABLE_EVERY && p->here)
+        return 0;
     p->value[REPORT_KUBELET_DEVICES] = REPORT_UNKNOWN; /* kubelets before 1.28 may not say */
     if (kubelet_ask(p->at.socket, KUBELET_ALLOCATABLE, KUBELET_WAIT_MS, &all, &ignored) == 0 &&
         podres_allocatable(buf_str(&all), pass_over, NULL, &there, &ignored) == 0)

@@ -362,7 +362,8 @@ def _(m):
               ("other", None): (10.0, 5000, None), ("unknown", None): (10.0, 5000, None), ("idle", None): (10.0, 20000, None)})
         adds_up(gpu)
         same([(p["pod"], p["device"], p["id"]) for p in m.gpu(1)["pods"]], [("shop-1", "MIG-71", None)])
-        same(m.load()["kubelet"], {"pods": 3, "containers": 3, "devices_given": 2, "devices": 2})
+        now = m.load()["kubelet"]
+        same((now["pods"], now["containers"], now["devices_given"]), (3, 3, 2))
         # Who does not see everything sees a pod of no job without its names, and other tenants' not at all.
         text = json.dumps([m.gpu(0, uid=THEIRS), m.gpu(1, uid=THEIRS)])
         assert "shop-1" not in text and pod not in text and "(another pod)" in text, text
@@ -384,9 +385,10 @@ def _(m):
             seen = m.load()["seen_ms"]
             wait_for("more samples", lambda: m.load()["seen_ms"] > seen)
             m.stop_agents()
-            fake.says(pods)
+            fake.says(pods, allocatable=[uuids[0], "MIG-71"])
             m.start_agent("--kubelet", fake.socket, "--pod-logs", logs, "--kube-prefix", "ns-")
             wait_for("the kubelet again", lambda: (m.load()["kubelet"] or {}).get("pods") == 3)
+            same(m.load()["kubelet"]["devices"], 2)
     fake.close()
     m.c.ask("POST", f"/v1/jobs/{job}/cancel", {})
     m.c.wait_end(job)
