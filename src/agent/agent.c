@@ -1,8 +1,14 @@
 #include "agent/agent.h"
 
+#include <pwd.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/act.h"
+#include "agent/hold.h"
+#include "agent/listen.h"
+#include "agent/page.h"
 #include "base/json.h"
 #include "node/health.h"
 #include "sys/worker.h"
@@ -41,8 +47,14 @@ struct agent {
     struct report_sample *hung; /* what is told while the driver hangs */
     char path[128];
     bool busy, posts, stopping, away;
+    bool urgent; /* the next sample is told at once */
     int64_t asked_ns, next_post_ns;
-    uint64_t backoff_ms, unknown_commands;
+    uint64_t backoff_ms;
+    struct act *act;
+    struct report_hold hold;
+    char hold_file[300], act_file[300];
+    struct listen *page, *control;
+    struct report_sample *last; /* for its own page; NULL: it has none */
 };
 
 /* ---- on the threads ---- */
@@ -89,8 +101,8 @@ static void post_next(struct agent *a)
     worker_give(a->sender, &a->posting.item);
 }
 
-/* Commands are the control plane's way to ask for something at once: throttle, pause, hand back.  None is
- * known yet; one that comes is told in the log, and that it was not done is seen by what is reported. */
+static void tell_now(struct agent *a);
+
 static void take_answer(struct agent *a, struct str body)
 {
     struct err e;
@@ -102,9 +114,10 @@ static void take_answer(struct agent *a, struct str body)
     }
     queue_ack(a->queue, ack);
     const struct json *commands = json_find(json_root(d), "commands");
-    size_t n = json_is_array(commands) ? json_len(commands) : 0;
-    if (n && a->unknown_commands++ == 0)
-        log_event(a->log, LOG_WARN_, "agent.commands", "not_known=%zu", n);
+    if (json_is_array(commands) && json_len(commands)) {
+        act_take(a->act, commands, a->hold.since_ms > 0);
+        tell_now(a);
+    }
 }
 
 static void note_away(struct agent *a, const char *why)
@@ -147,11 +160,82 @@ static void on_posted(void *ctx, struct worker_item *item)
 
 /* ---- sampling ---- */
 
-static void add_sample(struct agent *a, const struct report_sample *s)
+static void add_sample(struct agent *a, struct report_sample *s)
 {
+    s->hold = a->hold;
+    act_put_acks(a->act, s);
+    if (a->last)
+        report_sample_copy(a->last, s);
     queue_add(a->queue, a->sampling.head, s);
-    if (queue_samples(a->queue) >= samples_a_report(a))
+    if (a->urgent || queue_samples(a->queue) >= samples_a_report(a)) {
+        a->urgent = false;
         post_next(a);
+    }
+}
+
+/* What was measured last once more, with what is new: nobody waits for the next sample. */
+static void tell_now(struct agent *a)
+{
+    a->urgent = true;
+    if (a->busy || a->sampling.sample->t_ms == 0)
+        return;
+    a->sampling.sample->t_ms = MAX(clock_now_ms(&a->config.clock), a->sampling.sample->t_ms);
+    add_sample(a, a->sampling.sample);
+}
+
+/* ---- the owner's hold ---- */
+
+static void end_hold(struct agent *a)
+{
+    struct err e;
+    if (a->hold.until_ms <= 0 || clock_now_ms(&a->config.clock) < a->hold.until_ms)
+        return;
+    a->hold = (struct report_hold){ 0 };
+    if (hold_save(a->hold_file, &a->hold, &e) < 0)
+        log_event(a->log, LOG_WARN_, "agent.hold", "why=%s", e.msg);
+    log_plain(a->log, LOG_INFO_, "agent.hold_over");
+    a->urgent = true;
+}
+
+static const char *name_of(uint32_t uid, char out[static 40])
+{
+    struct passwd entry, *found = NULL;
+    char space[4096];
+    if (getpwuid_r(uid, &entry, space, sizeof space, &found) == 0 && found)
+        snprintf(out, 40, "%.39s", entry.pw_name);
+    else
+        snprintf(out, 40, "uid-%u", uid);
+    return out;
+}
+
+static void on_control(void *ctx, uint32_t uid, struct str request, struct buf *out)
+{
+    struct agent *a = ctx;
+    struct report_hold h = a->hold;
+    struct err e;
+    char by[40];
+    if (!hold_request(request, name_of(uid, by), clock_now_ms(&a->config.clock), &h, out))
+        return;
+    if (hold_save(a->hold_file, &h, &e) < 0) { /* it would be forgotten */
+        buf_truncate(out, 0);
+        buf_printf(out, "error %s\n", e.msg);
+        return;
+    }
+    a->hold = h;
+    log_event(a->log, LOG_INFO_, "agent.hold", "held=%s by=%s", h.since_ms ? "yes" : "no", by);
+    tell_now(a);
+}
+
+static void on_page(void *ctx, uint32_t uid, struct str request, struct buf *out)
+{
+    struct agent *a = ctx;
+    (void)uid;
+    page_answer(&(struct page_facts){ .head = a->sampling.head,
+                                      .sample = a->last->t_ms ? a->last : NULL,
+                                      .away = a->away,
+                                      .lost = queue_lost(a->queue),
+                                      .waiting_bytes = queue_bytes(a->queue) },
+                request, out);
 }
 
 static void on_sampled(void *ctx, struct worker_item *item)
@@ -180,6 +264,7 @@ static void on_time(void *ctx)
     struct agent *a = ctx;
     if (a->stopping)
         return;
+    end_hold(a);
     if (a->busy) {
         if (clock_mono_ns() - a->asked_ns > (int64_t)HANG_MS * 1000000)
             tell_hang(a);
@@ -194,6 +279,52 @@ static void on_time(void *ctx)
 
 /* ---- life ---- */
 
+/* Measuring goes on without them: a machine whose owner cannot say hold is worse, one without figures more so. */
+static void open_control(struct agent *a)
+{
+    const struct agent_config *c = &a->config;
+    struct err e = { 0 };
+    char folder[300];
+    snprintf(a->hold_file, sizeof a->hold_file, "%.250s/hold", c->keep);
+    snprintf(a->act_file, sizeof a->act_file, "%.250s/paused", c->keep);
+    mkdir(c->keep, 0700);
+    if (hold_load(a->hold_file, &a->hold, &e) < 0)
+        log_event(a->log, LOG_WARN_, "agent.hold", "why=%s", e.msg);
+    a->act = act_new(&(struct act_places){ c->load.cgroup_root, c->load.cgroup, a->act_file });
+    if (!c->control || !c->control[0])
+        return;
+    snprintf(folder, sizeof folder, "%.*s",
+             (int)(strrchr(c->control, '/') ? strrchr(c->control, '/') - c->control : 0),
+             c->control);
+    mkdir(folder, 0755);
+    a->control = listen_new(&(struct listen_config){ .loop = a->loop,
+                                                     .address = c->control,
+                                                     .group = c->control_group,
+                                                     .end = "\n",
+                                                     .answer = on_control,
+                                                     .ctx = a },
+                            &e);
+    if (!a->control)
+        log_event(a->log, LOG_WARN_, "agent.control", "why=%s", e.msg);
+}
+
+static int open_page(struct agent *a, struct err *e)
+{
+    if (!a->config.metrics)
+        return 0;
+    a->last = report_sample_new();
+    a->page = listen_new(&(struct listen_config){ .loop = a->loop,
+                                                  .address = a->config.metrics,
+                                                  .end = "\r\n\r\n",
+                                                  .answer = on_page,
+                                                  .ctx = a },
+                         e);
+    if (!a->page)
+        return err_wrap(e, "--metrics");
+    log_event(a->log, LOG_INFO_, "agent.metrics", "port=%d", listen_port(a->page));
+    return 0;
+}
+
 struct agent *agent_new(const struct agent_config *c, struct loop *l, struct log *log,
                         struct err *e)
 {
@@ -204,8 +335,9 @@ struct agent *agent_new(const struct agent_config *c, struct loop *l, struct log
     a->queue = queue_new(&c->bounds);
     a->sampling.load = load_new(&c->load, e);
     a->posting.post = a->sampling.load ? post_new(&c->post, e) : NULL;
-    if (!a->posting.post)
+    if (!a->posting.post || open_page(a, e) < 0)
         return agent_free(a);
+    open_control(a);
     a->sampling.head = report_head_new();
     a->sampling.sample = report_sample_new();
     *a->sampling.head = *load_head(a->sampling.load);
@@ -248,13 +380,19 @@ struct agent *agent_free(struct agent *a)
 {
     if (!a)
         return NULL;
+    listen_free(a->page);
+    listen_free(a->control);
     /* A thread that the driver or the network holds cannot be waited for; the process ends with it. */
     if (a->busy || a->posts) {
         log_plain(a->log, LOG_INFO_, "agent.stopped");
         _exit(0);
     }
-    worker_free(a->sampler);
-    worker_free(a->sender);
+    if (a->sampler)
+        worker_free(a->sampler);
+    if (a->sender)
+        worker_free(a->sender);
+    act_free(a->act);
+    free(a->last);
     load_free(a->sampling.load);
     post_free(a->posting.post);
     free(a->sampling.head);

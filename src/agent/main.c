@@ -3,17 +3,19 @@
 #include <stdio.h>
 
 #include "agent/agent.h"
+#include "agent/say.h"
 #include "base/opts.h"
-#include "sys/file.h"
 
 struct options {
     const char *server, *token_file, *state, *node_name, *cgroup_root, *cgroup, *nvml, *gpu_model;
-    const char *log_level;
+    const char *ca_file, *root, *metrics, *control, *control_group, *keep;
+    const char *log_level, *kubelet, *pod_logs, *kube_prefix;
     uint64_t simulate_gpus, gpu_mem_mib, interval_ms, report_ms, buffer_kib;
     bool no_gpus, log_json, help, version;
 };
 
 #define IN(field) offsetof(struct options, field)
+#define CONTROL "/run/nightshift-agent/control.sock"
 
 static const struct opt table[] = {
     { "server", OPT_TEXT, IN(server), "ADDRESS",
@@ -21,7 +23,22 @@ static const struct opt table[] = {
       0 },
     { "token-file", OPT_TEXT, IN(token_file), "PATH",
       "has the token that may report for this machine (over the socket root needs none)", 0, 0 },
+    { "ca-file", OPT_TEXT, IN(ca_file), "PATH",
+      "certificates that an https:// control plane must have one of (the system's, or "
+      "NIGHTSHIFT_CA)",
+      0, 0 },
+    { "root", OPT_TEXT, IN(root), "DIR",
+      "has the machine's proc and sys, for an agent in a container (/)", 0, 0 },
     { "node-name", OPT_TEXT, IN(node_name), "NAME", "this machine's name (the host's)", 0, 0 },
+    { "metrics", OPT_TEXT, IN(metrics), "ADDRESS:PORT",
+      "has the figures for Prometheus there, for everybody who asks (nowhere)", 0, 0 },
+    { "control", OPT_TEXT, IN(control), "PATH",
+      "the socket of `nightshift-agent hold` (/run/nightshift-agent/control.sock)", 0, 0 },
+    { "control-group", OPT_TEXT, IN(control_group), "NAME",
+      "the machine's owners, who may say hold as root may (nobody)", 0, 0 },
+    { "keep", OPT_TEXT, IN(keep), "DIR",
+      "what must outlive a restart: the hold, and what is paused (/var/lib/nightshift-agent)", 0,
+      0 },
     { "interval-ms", OPT_NUMBER, IN(interval_ms), "N", "between samples (1000)", 100, 60000 },
     { "report-ms", OPT_NUMBER, IN(report_ms), "N", "between reports (1000)", 100, 600000 },
     { "buffer-kib", OPT_NUMBER, IN(buffer_kib), "N",
@@ -37,6 +54,14 @@ static const struct opt table[] = {
       "as the keeper: report made-up figures of simulated GPUs, which say so", 0, 64 },
     { "gpu-model", OPT_TEXT, IN(gpu_model), "NAME", "of simulated GPUs (A100-80GB)", 0, 0 },
     { "gpu-mem-mib", OPT_NUMBER, IN(gpu_mem_mib), "N", "of simulated GPUs (81920)", 1, 1u << 30 },
+    { "kubelet", OPT_TEXT, IN(kubelet), "PATH",
+      "the kubelet's pod-resources socket, where there is one; empty: do not look "
+      "(/var/lib/kubelet/pod-resources/kubelet.sock)",
+      0, 0 },
+    { "pod-logs", OPT_TEXT, IN(pod_logs), "DIR",
+      "has the kubelet's links to logs, which name containers (/var/log/containers)", 0, 0 },
+    { "kube-prefix", OPT_TEXT, IN(kube_prefix), "TEXT",
+      "of the namespaces in which pods are runs of jobs (nightshift-)", 0, 0 },
     { "log-level", OPT_CHOICE, IN(log_level), "debug|info|warn|error", "what is logged (info)", 0,
       0 },
     { "log-json", OPT_FLAG, IN(log_json), NULL, "one JSON object an event", 0, 0 },
@@ -48,9 +73,16 @@ static int print_help(void)
 {
     AUTO(buf_free) struct buf b = BUF(1u << 16);
     buf_addz(&b, "nightshift-agent " NS_VERSION ": tells the control plane what this machine does\n"
-                 "\nusage: nightshift-agent [--options]\n\noptions:\n");
+                 "\nusage: nightshift-agent [--options]\n"
+                 "       nightshift-agent hold [--for 30m] [--reason TEXT]\n"
+                 "       nightshift-agent release\n"
+                 "       nightshift-agent show\n\noptions:\n");
     opts_help(table, ARRAY_LEN(table), &b);
-    buf_addz(&b, "\nIt only looks: it starts nothing, ends nothing and changes nothing here.\n");
+    say_help(&b);
+    buf_addz(&b, "\nIt looks, and changes nothing by itself.  When an operator asks for it, it "
+                 "pauses, resumes "
+                 "or throttles\na task of a job; while the owner holds the machine, nothing goes "
+                 "on there.\n");
     return fputs(b.p, stdout) < 0;
 }
 
@@ -59,31 +91,14 @@ static void on_stop(void *ctx)
     agent_stop(ctx);
 }
 
-static int read_token(const struct options *o, struct buf *out, const char **token, struct err *e)
-{
-    const char *given = getenv("NIGHTSHIFT_TOKEN");
-    if (o->token_file && file_read(o->token_file, 4096, out, e) < 0)
-        return err_wrap(e, "--token-file");
-    struct str t = o->token_file ? str_trim(buf_str(out)) : str_of(given ? given : "");
-    for (size_t i = 0; i < t.n; i++)
-        if ((unsigned char)t.p[i] <= ' ' || (unsigned char)t.p[i] >= 127)
-            return err_set(e, ERR_INVALID, "the token has a byte that no token has");
-    AUTO(free_p) char *copy = xcalloc(t.n + 1, 1);
-    memcpy(copy, t.p, t.n);
-    *out = (buf_free(out), BUF(8192));
-    buf_addz(out, copy);
-    *token = t.n ? out->p : NULL;
-    return 0;
-}
-
 static int serve(const struct options *o, struct err *e)
 {
     enum log_level least;
-    AUTO(buf_free) struct buf room = BUF(4096);
     if (!log_level_parse(o->log_level, &least))
         return err_set(e, ERR_INVALID, "--log-level: '%s' is not a level", o->log_level);
     struct agent_config c = {
-        .load = { .want = { .name = o->node_name,
+        .load = { .want = { .root = o->root,
+                            .name = o->node_name,
                             .no_gpus = o->no_gpus,
                             .nvml_path = o->nvml,
                             .simulated = { .count = (uint32_t)o->simulate_gpus,
@@ -91,15 +106,25 @@ static int serve(const struct options *o, struct err *e)
                                            .mem_mib = (uint32_t)o->gpu_mem_mib } },
                   .cgroup_root = o->cgroup_root,
                   .cgroup = o->cgroup,
-                  .state = o->state },
-        .post = { .server = o->server, .timeout_ms = 10000 },
+                  .state = o->state,
+                  .kubelet = o->kubelet,
+                  .pod_logs = o->pod_logs,
+                  .kube_prefix = o->kube_prefix },
+        .post = { .server = o->server,
+                  .token = o->token_file ? NULL : getenv("NIGHTSHIFT_TOKEN"),
+                  .token_file = o->token_file,
+                  .timeout_ms = 10000 },
         .bounds = { .bytes = o->buffer_kib << 10, .age_ms = 3600000, .batch_samples = 60 },
         .interval_ms = o->interval_ms,
         .report_ms = o->report_ms,
         .clock = clock_wall(),
+        .metrics = o->metrics,
+        .control = o->control,
+        .control_group = o->control_group,
+        .keep = o->keep,
     };
-    if (read_token(o, &room, &c.post.token, e) < 0)
-        return -1;
+    if (o->ca_file && setenv("NIGHTSHIFT_CA", o->ca_file, 1) < 0) /* as the command line has it */
+        return err_set(e, ERR_INTERNAL, "no memory");
     AUTO(loop_free_p) struct loop *l = loop_new();
     AUTO(log_free_p)
     struct log *log = log_new(stderr, least, o->log_json ? LOG_JSON : LOG_TEXT, clock_wall());
@@ -117,10 +142,17 @@ static int serve(const struct options *o, struct err *e)
 int main(int argc, char **argv)
 {
     struct err e = { 0 };
+    if (argc > 1 && argv[1][0] != '-')
+        return say_run(argc - 1, argv + 1, CONTROL);
     struct options o = { .server = "unix:/run/nightshift/api.sock",
                          .state = "/var/lib/nightshift",
                          .cgroup_root = "/sys/fs/cgroup",
                          .cgroup = "nightshift",
+                         .control = CONTROL,
+                         .keep = "/var/lib/nightshift-agent",
+                         .kubelet = "/var/lib/kubelet/pod-resources/kubelet.sock",
+                         .pod_logs = "/var/log/containers",
+                         .kube_prefix = "nightshift-",
                          .gpu_model = "A100-80GB",
                          .gpu_mem_mib = 81920,
                          .interval_ms = 1000,

@@ -2,6 +2,7 @@
 
 #include "client/conn.h"
 #include "client/response.h"
+#include "sys/file.h"
 
 #define ANSWER_MAX (64u << 10)
 
@@ -84,16 +85,37 @@ static int try_once(struct post *p, struct str request, struct buf *out_answer, 
     return read_answer(p, out_answer, out_status, e);
 }
 
+/* What no token has would be a header of its own. */
+static int add_token(const struct post *p, struct buf *request, struct err *e)
+{
+    AUTO(buf_free) struct buf text = BUF(0);
+    struct str t = str_of(p->config.token ? p->config.token : "");
+    if (p->config.token_file) {
+        if (file_read(p->config.token_file, 8192, &text, e) < 0)
+            return err_wrap(e, "the token's file");
+        t = str_trim(buf_str(&text));
+    }
+    for (size_t i = 0; i < t.n; i++)
+        if ((unsigned char)t.p[i] <= ' ' || (unsigned char)t.p[i] >= 127)
+            return err_set(e, ERR_INVALID, "the token has a byte that no token has");
+    if (t.n) {
+        buf_addz(request, "Authorization: Bearer ");
+        buf_add(request, t);
+        buf_addz(request, "\r\n");
+    }
+    return 0;
+}
+
 int post_send(struct post *p, const char *path, struct str body, struct buf *out_answer,
               int *out_status, struct err *e)
 {
-    AUTO(buf_free) struct buf request = BUF(body.n + 8192);
+    AUTO(buf_free) struct buf request = BUF(body.n + 16384);
     const char *host = p->address.kind == ADDRESS_UNIX ? "localhost" : p->address.host;
     buf_printf(&request, "POST %s HTTP/1.1\r\nHost: %s\r\n", path, host);
     buf_printf(&request, "Content-Type: application/octet-stream\r\nContent-Length: %zu\r\n",
                body.n);
-    if (p->config.token)
-        buf_printf(&request, "Authorization: Bearer %s\r\n", p->config.token);
+    if (add_token(p, &request, e) < 0)
+        return -1;
     buf_addz(&request, "\r\n");
     buf_add(&request, body);
     if (buf_check(&request, e) < 0)

@@ -12,7 +12,9 @@ struct post;
 
 struct post_config {
     const char *server; /* as NIGHTSHIFT_SERVER; borrowed */
-    const char *token;  /* NULL: who we are is known by the socket; borrowed */
+    const char *token;  /* NULL: that of the file, or the socket tells who we are; borrowed */
+    /* Read for every post, since a cluster makes tokens anew all the time; NULL: none */
+    const char *token_file;
     int timeout_ms;
 };
 

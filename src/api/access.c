@@ -35,7 +35,10 @@ static bool reaches(const struct call *c, enum reach r, const struct subject *s)
     case REACH_ALL:
     case REACH_TENANT: return true;
     case REACH_OWN: return is_own(c, s) || (!s->user.n && !s->tenant.n && !s->node.n);
-    case REACH_MACHINE: return s->node.n && people_owns(people_of(c), str_of(c->who.user), s->node);
+    case REACH_MACHINE:
+        return s->node.n &&
+               (c->who.machine[0] ? str_is(s->node, c->who.machine)
+                                  : people_owns(people_of(c), str_of(c->who.user), s->node));
     case REACH_NO:
     case REACH_COUNT: break;
     }

@@ -1,4 +1,5 @@
 #include "api/api.h"
+#include "api/commands.h"
 #include "api/directory.h"
 
 #include <stdio.h>
@@ -73,6 +74,7 @@ struct api *api_free(struct api *a)
         control_unwatch(a->config.control, a->watch);
     filewatch_free(a->files);
     oauth_free(a->oauth);
+    commands_free(a);
     rate_free(a->rate);
     free(a);
     return NULL;
@@ -152,12 +154,33 @@ static const char *bearer_of(const struct call *c)
     return header && strncmp(header, "Bearer ", 7) == 0 ? header + 7 : NULL;
 }
 
+/* A pod's token can send what its machine measures, and do nothing else. */
+static int find_agent(struct call *c, struct str token, struct err *e)
+{
+    struct identity who = {
+        .uid = UINT32_MAX, .via = VIA_CLUSTER, .scopes = TOKEN_REPORT, .tenants_only = true
+    };
+    int rc = c->api->config.machine_of(c->api->config.machine_ctx, token, who.machine, e);
+    if (rc == 0) {
+        c->status = 503;
+        http_add_header(c->rq, "Retry-After", "1");
+    }
+    if (rc <= 0)
+        return -1;
+    snprintf(who.user, sizeof who.user, "agent of %s", who.machine); /* nobody's name has a blank */
+    c->who = who;
+    return 0;
+}
+
 static int find_caller(struct call *c, struct err *e)
 {
     struct api *a = c->api;
     const struct http_peer *peer = http_peer(c->rq);
     const char *bearer = bearer_of(c), *cookie = http_cookie(c->rq, "nightshift");
     int64_t now_ms = clock_now_ms(&a->config.clock);
+    if (bearer && c->route->access == ACCESS_REPORT && a->config.machine_of &&
+        strncmp(bearer, "ey", 2) == 0)
+        return find_agent(c, str_of(bearer), e);
     if (bearer)
         return auth_token(a->config.auth, str_of(bearer), now_ms, &c->who, e);
     if (peer->local)
@@ -316,7 +339,7 @@ static int run(struct call *c, struct err *e)
     if (r->access != ACCESS_PUBLIC) {
         if (identify(c, e) < 0) {
             http_add_header(c->rq, "WWW-Authenticate", "Bearer");
-            http_reply_status(c->rq, 401, e, NULL);
+            http_reply_status(c->rq, c->status ? c->status : 401, e, NULL);
             return 0;
         }
         if (check_rate(c, e) < 0)

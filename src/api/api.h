@@ -35,6 +35,9 @@ struct api_config {
     int64_t notice_idle_ms;         /* a GPU that stands still for so long is told of; 0: none is */
     const char *(*mode)(void *ctx); /* how the engine runs: "root", "rootless", … */
     void *mode_ctx;
+    /* Whose agent has this token of the cluster: 1 and its machine; 0: not known yet; -1.  NULL: there are none */
+    int (*machine_of)(void *ctx, struct str token, char out[static 65], struct err *e);
+    void *machine_ctx;
     const char *const *doctor_argv; /* prints doctor.h's JSON; ends with NULL; borrowed */
     const char *const *signin_argv; /* nightshift-signin; ends with NULL; borrowed */
     const char *signin_socket; /* who listens there runs it as root; may not be there; borrowed */

@@ -14,6 +14,7 @@ api_fn api_job_events;                                             /* life.c */
 api_fn api_job_log;                                                /* log.c */
 api_fn api_log_search;                                             /* search.c */
 api_fn api_job_stream, api_job_stream_send;                        /* stream.c */
+api_fn api_node_command, api_node_commands;                        /* commands.c */
 api_fn api_node_list, api_node_drain, api_node_resume;             /* nodes.c */
 api_fn api_node_report, api_node_load, api_gpu_list;               /* load.c */
 api_fn api_node_history, api_job_history;                          /* charts.c */

@@ -1,6 +1,7 @@
 /* What machines measure: reports of their agents in, figures and charts out. */
 #include "api/load.h"
 #include "api/audit.h"
+#include "api/commands.h"
 #include "node/nvml.h"
 #include "sys/weak.h"
 
@@ -83,22 +84,26 @@ int api_node_report(struct call *c, struct err *e)
     struct node_view v;
     uint32_t i;
     uint64_t number = 0;
-    char answer[96];
+    AUTO(buf_free) struct buf answer = BUF(16u << 10);
+    struct json_out w = { .b = &answer };
     if (!a->config.history || !find_node(a, c->param[0], &i, &v))
         return no_node(c->param[0], e);
     if (history_take(a->config.history, c->param[0], http_body(c->rq),
                      clock_now_ms(&a->config.clock), &number, e) < 0)
         return -1;
     drain_if_broken(c, c->param[0], &v);
-    /* Commands to the agent (throttle, pause, an owner's hold) will stand here; there are none yet. */
-    snprintf(answer, sizeof answer, "{\"ack\":%llu,\"commands\":[]}", (unsigned long long)number);
-    http_reply(c->rq, 200, "application/json", str_of(answer));
+    commands_reported(c, c->param[0]);
+    json_begin(&w, NULL, '{');
+    json_put_u64(&w, "ack", number);
+    commands_put(a, c->param[0], &w);
+    json_end(&w, '}');
+    http_reply(c->rq, 200, "application/json", buf_str(&answer));
     return 0;
 }
 
 /* ---- pieces of answers ---- */
 
-static bool is_fresh(struct api *a, const struct history_node *n)
+bool load_is_fresh(struct api *a, const struct history_node *n)
 {
     return clock_now_ms(&a->config.clock) - n->heard_ms <= HISTORY_STALE_MS;
 }
@@ -108,7 +113,7 @@ bool load_of(struct api *a, struct str node, struct history_node *out)
     return a->config.history && history_find(a->config.history, node, out);
 }
 
-static void put_known(struct json_out *w, const char *key, int64_t v)
+void put_known(struct json_out *w, const char *key, int64_t v)
 {
     if (v < 0)
         json_put_null(w, key);
@@ -116,7 +121,7 @@ static void put_known(struct json_out *w, const char *key, int64_t v)
         json_put_i64(w, key, v);
 }
 
-static void put_scaled(struct json_out *w, const char *key, int64_t v, double unit, int digits)
+void put_scaled(struct json_out *w, const char *key, int64_t v, double unit, int digits)
 {
     if (v < 0)
         json_put_null(w, key);
@@ -128,7 +133,7 @@ void put_health(struct json_out *w, struct api *a, struct str node, bool drained
 {
     struct history_node n;
     bool known = load_of(a, node, &n);
-    json_put_bool(w, "reports", known && is_fresh(a, &n));
+    json_put_bool(w, "reports", known && load_is_fresh(a, &n));
     if (drained && known && n.reason[0])
         json_put_str(w, "drained_because", str_of(n.reason));
     else
@@ -146,25 +151,73 @@ void put_health(struct json_out *w, struct api *a, struct str node, bool drained
     json_end(w, ']');
 }
 
-static bool gpu_place(const struct history_node *n, struct str uuid, uint32_t *out)
+static bool place_by_uuid(const struct history_node *n, const char *uuid, uint32_t *out)
 {
-    for (uint32_t i = 0; i < n->head->gpus; i++)
-        if (str_is(uuid, n->head->gpu[i].uuid)) {
+    for (uint32_t i = 0; uuid[0] && i < n->head->gpus; i++)
+        if (strcmp(uuid, n->head->gpu[i].uuid) == 0) {
             *out = i;
             return true;
         }
     return false;
 }
 
+/* The device that the kubelet gave to the job which has this one by our books; of several, in order. */
+static bool place_by_pod(const struct history_node *n, const struct holder *holders, uint32_t g,
+                         uint32_t *out)
+{
+    const struct holder *only = NULL;
+    uint64_t job;
+    for (const struct holder *h = holders; h; h = h->next)
+        if (h->slot.gpu_mask & (1u << g)) {
+            if (only)
+                return false;
+            only = h;
+        }
+    uint32_t before =
+        only ? (uint32_t)__builtin_popcount(only->slot.gpu_mask & ((1u << g) - 1)) : 0;
+    for (uint32_t i = 0; only && i < n->last->givens; i++)
+        if (report_who_job(n->last->given[i].task, &job) && job == only->id && before-- == 0) {
+            *out = n->last->given[i].gpu;
+            return true;
+        }
+    return false;
+}
+
+bool gpu_place(struct api *a, const struct node_view *v, const struct history_node *n,
+               const struct holder *holders, uint32_t g, uint32_t *out)
+{
+    struct control_node cn = { 0 };
+    uint64_t taken = 0;
+    uint32_t at, free_before = 0;
+    control_node(a->config.control, str_of(v->name), &cn);
+    if (g < cn.gpus && cn.gpu_uuid[g][0])
+        return place_by_uuid(n, cn.gpu_uuid[g], out);
+    if (place_by_pod(n, holders, g, out))
+        return true;
+    for (uint32_t i = 0; i < v->gpus; i++)
+        if (place_by_pod(n, holders, i, &at))
+            taken |= UINT64_C(1) << at;
+        else
+            free_before += i < g;
+    for (at = 0; at < n->head->gpus; at++)
+        if (!(taken >> at & 1) && free_before-- == 0) {
+            *out = at;
+            return true;
+        }
+    return false;
+}
+
 /* Short: for lists of machines. */
-void put_gpu_load(struct json_out *w, struct api *a, struct str node, struct str uuid)
+void put_gpu_load(struct json_out *w, struct api *a, const struct node_view *v,
+                  const struct holder *holders, uint32_t g)
 {
     struct history_node n;
     uint32_t at;
-    bool known = load_of(a, node, &n) && is_fresh(a, &n) && gpu_place(&n, uuid, &at);
-    const int64_t *v = known ? n.last->gpu[at] : NULL;
-    put_scaled(w, "util_percent", v ? v[REPORT_GPU_UTIL] : -1, 10, 1);
-    put_known(w, "mem_used_mib", v ? v[REPORT_GPU_MEM_USED] : -1);
+    bool known = load_of(a, str_of(v->name), &n) && load_is_fresh(a, &n) &&
+                 gpu_place(a, v, &n, holders, g, &at);
+    const int64_t *of = known ? n.last->gpu[at] : NULL;
+    put_scaled(w, "util_percent", of ? of[REPORT_GPU_UTIL] : -1, 10, 1);
+    put_known(w, "mem_used_mib", of ? of[REPORT_GPU_MEM_USED] : -1);
     put_known(w, "mem_mib", known ? n.head->gpu[at].mem_mib : -1);
 }
 
@@ -191,140 +244,7 @@ bool job_trouble(struct api *a, uint64_t job, struct buf *out)
     return any;
 }
 
-/* ---- whose work it is ---- */
-
-static const struct holder *holder_of(const struct holder *list, uint64_t job)
-{
-    for (; list; list = list->next)
-        if (list->id == job)
-            return list;
-    return NULL;
-}
-
-static bool may_name(struct call *c, const struct holder *h)
-{
-    return h && (sees_tenant(c, h->tenant) || weak_here("holders"));
-}
-
-/* Another tenant's work is there, and nobody's name; so is that of a job which ended just now. */
-static void put_part(struct call *c, struct json_out *w, const struct report_part *p,
-                     const struct holder *holders)
-{
-    uint64_t job;
-    bool is_job = report_who_job(p->who, &job);
-    const struct holder *h = is_job ? holder_of(holders, job) : NULL;
-    json_begin(w, NULL, '{');
-    json_put_str(w, "kind", is_job ? STR("job") : str_of(p->who));
-    if (may_name(c, h)) {
-        json_put_u64(w, "id", h->id);
-        json_put_str(w, "name", h->name);
-        json_put_str(w, "user", h->user);
-        json_put_str(w, "tenant", h->tenant);
-    } else {
-        json_put_null(w, "id");
-        if (is_job)
-            json_put_str(w, "name", h ? STR("(another tenant)") : STR("(ended)"));
-        else
-            json_put_null(w, "name");
-        json_put_null(w, "user");
-        json_put_null(w, "tenant");
-    }
-    put_scaled(w, "util_percent", p->permille, 10, 1);
-    put_known(w, "mem_mib", p->mem_mib);
-    put_known(w, "processes", p->processes);
-    json_end(w, '}');
-}
-
-static void put_idle(struct json_out *w, const struct history_node *n, uint32_t at)
-{
-    const int64_t *v = n->last->gpu[at];
-    json_begin(w, NULL, '{');
-    json_put_str(w, "kind", STR("idle"));
-    json_put_null(w, "id");
-    json_put_null(w, "name");
-    json_put_null(w, "user");
-    json_put_null(w, "tenant");
-    put_scaled(w, "util_percent", v[REPORT_GPU_UTIL] < 0 ? -1 : 1000 - v[REPORT_GPU_UTIL], 10, 1);
-    put_known(w, "mem_mib",
-              v[REPORT_GPU_MEM_USED] < 0 ? -1 : n->head->gpu[at].mem_mib - v[REPORT_GPU_MEM_USED]);
-    put_known(w, "processes", 0);
-    json_end(w, '}');
-}
-
-static void put_parts(struct call *c, struct json_out *w, const struct history_node *n, uint32_t at,
-                      const struct holder *holders)
-{
-    json_begin(w, "parts", '[');
-    for (uint32_t i = 0; n && i < n->last->parts; i++)
-        if (n->last->part[i].gpu == at)
-            put_part(c, w, &n->last->part[i], holders);
-    if (n && n->last->gpu[at][REPORT_GPU_UTIL] >= 0)
-        put_idle(w, n, at);
-    json_end(w, ']');
-}
-
-static void put_throttle(struct json_out *w, const int64_t *v)
-{
-    const char *name;
-    json_begin(w, "throttle", '[');
-    for (unsigned i = 0; v && v[REPORT_GPU_THROTTLE] > 0 && (name = nvml_throttle_name(i)); i++)
-        if (v[REPORT_GPU_THROTTLE] >> i & 1)
-            json_put_str(w, NULL, str_of(name));
-    json_end(w, ']');
-}
-
-static void put_figures(struct json_out *w, const struct history_node *n, uint32_t at)
-{
-    const int64_t *v = n ? n->last->gpu[at] : NULL;
-    const struct report_gpu *g = n ? &n->head->gpu[at] : NULL;
-#define V(id) (v ? v[REPORT_GPU_##id] : -1)
-    put_scaled(w, "util_percent", V(UTIL), 10, 1);
-    put_scaled(w, "mem_util_percent", V(MEM_UTIL), 10, 1);
-    put_known(w, "mem_used_mib", V(MEM_USED));
-    put_known(w, "mem_mib", g ? g->mem_mib : -1);
-    put_scaled(w, "power_w", V(POWER), 1000, 1);
-    put_scaled(w, "power_limit_w", g ? g->power_limit_mw : -1, 1000, 1);
-    put_known(w, "temp_c", V(TEMP));
-    put_known(w, "sm_mhz", V(SM_CLOCK));
-    put_known(w, "mem_mhz", V(MEM_CLOCK));
-    put_throttle(w, v);
-    put_known(w, "ecc_corrected", V(ECC_CORRECTED));
-    put_known(w, "ecc_uncorrected", V(ECC_UNCORRECTED));
-    put_known(w, "xid", V(XID) == 0 ? -1 : V(XID));
-    put_known(w, "idle_since_ms", n && n->idle_since_ms[at] ? n->idle_since_ms[at] : -1);
-#undef V
-}
-
-/* A GPU whole: `known` NULL when its machine is silent. */
-static void put_gpu(struct call *c, struct json_out *w, const struct node_view *v, uint32_t g,
-                    const struct history_node *known, const struct holder *holders)
-{
-    struct control_node cn = { 0 };
-    uint32_t at = 0;
-    control_node(c->api->config.control, str_of(v->name), &cn);
-    struct str uuid = str_of(g < cn.gpus ? cn.gpu_uuid[g] : "");
-    const struct history_node *n = known && gpu_place(known, uuid, &at) ? known : NULL;
-    json_begin(w, NULL, '{');
-    json_put_str(w, "node", str_of(v->name));
-    json_put_str(w, "state", str_of(node_state_name(v->state)));
-    json_put_u64(w, "index", g);
-    json_put_str(w, "uuid", uuid);
-    json_put_str(w, "model", str_of(v->model ? v->model : ""));
-    json_put_bool(w, "simulated", cn.simulated);
-    json_put_u64(w, "free_milli", v->gpu_free[g]);
-    put_known(w, "seen_ms", n ? n->last->t_ms : -1);
-    put_figures(w, n, at);
-    put_parts(c, w, n, at, holders);
-    json_begin(w, "jobs", '[');
-    for (const struct holder *h = holders; h; h = h->next)
-        if (h->slot.gpu_mask & (1u << g)) {
-            json_begin(w, NULL, '{');
-            put_holder(c, w, h);
-            json_end(w, '}');
-        }
-    json_end(w, ']');
-    json_end(w, '}');
-}
+/* ---- GPUs ---- */
 
 int api_gpu_list(struct call *c, struct err *e)
 {
@@ -340,9 +260,9 @@ int api_gpu_list(struct call *c, struct err *e)
     json_put_i64(&w, "now_ms", clock_now_ms(&c->api->config.clock));
     json_begin(&w, "gpus", '[');
     for (uint32_t i = 0; core_node(core, (node_id){ i }, &v); i++) {
-        bool known = load_of(c->api, str_of(v.name), &n) && is_fresh(c->api, &n);
+        bool known = load_of(c->api, str_of(v.name), &n) && load_is_fresh(c->api, &n);
         for (uint32_t g = 0; g < v.gpus; g++)
-            put_gpu(c, &w, &v, g, known ? &n : NULL, holders[i]);
+            put_whole_gpu(c, &w, &v, g, known ? &n : NULL, holders[i]);
     }
     json_end(&w, ']');
     json_end(&w, '}');
@@ -360,7 +280,7 @@ static void put_tasks(struct call *c, struct json_out *w, const struct history_n
     json_begin(w, "tasks", '[');
     for (uint32_t i = 0; n && i < n->last->tasks; i++) {
         const struct report_task *t = &n->last->task[i];
-        const struct holder *h = report_who_job(t->task, &job) ? holder_of(holders, job) : NULL;
+        const struct holder *h = report_who_job(t->task, &job) ? load_holder(holders, job) : NULL;
         if (!may_name(c, h))
             continue;
         json_begin(w, NULL, '{');
@@ -376,6 +296,19 @@ static void put_tasks(struct call *c, struct json_out *w, const struct history_n
     json_end(w, ']');
 }
 
+/* null: not a machine of Kubernetes, or its agent is silent. */
+static void put_kubelet(struct json_out *w, const struct report_sample *s)
+{
+    if (!s || s->kubelet[REPORT_KUBELET_PODS] < 0) {
+        json_put_null(w, "kubelet");
+        return;
+    }
+    json_begin(w, "kubelet", '{');
+    for (int k = 0; k < REPORT_KUBELET_COUNT; k++)
+        put_known(w, report_kubelet_value_name((enum report_kubelet_value)k), s->kubelet[k]);
+    json_end(w, '}');
+}
+
 int api_node_load(struct call *c, struct err *e)
 {
     struct core *core = control_core(c->api->config.control);
@@ -389,7 +322,7 @@ int api_node_load(struct call *c, struct err *e)
         return no_node(c->param[0], e);
     if (find_holders(c, &holders, core_totals(core).nodes, e) < 0)
         return -1;
-    bool heard = load_of(c->api, c->param[0], &n), known = heard && is_fresh(c->api, &n);
+    bool heard = load_of(c->api, c->param[0], &n), known = heard && load_is_fresh(c->api, &n);
     json_begin(&w, NULL, '{');
     json_put_str(&w, "name", str_of(v.name));
     json_put_str(&w, "state", str_of(node_state_name(v.state)));
@@ -402,10 +335,11 @@ int api_node_load(struct call *c, struct err *e)
     for (int k = 0; k < REPORT_NODE_COUNT; k++)
         put_known(&w, report_node_value_name((enum report_node_value)k),
                   known ? n.last->node[k] : -1);
+    put_kubelet(&w, known ? n.last : NULL);
     put_tasks(c, &w, known ? &n : NULL, holders[i]);
     json_begin(&w, "gpus", '[');
     for (uint32_t g = 0; g < v.gpus; g++)
-        put_gpu(c, &w, &v, g, known ? &n : NULL, holders[i]);
+        put_whole_gpu(c, &w, &v, g, known ? &n : NULL, holders[i]);
     json_end(&w, ']');
     json_end(&w, '}');
     reply_json(c, 200, &b);

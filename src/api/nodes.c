@@ -1,5 +1,6 @@
 /* Machines, their GPUs, and who has them. */
 #include "api/audit.h"
+#include "api/commands.h"
 #include "api/load.h"
 #include "core/device.h"
 #include "sys/weak.h"
@@ -75,7 +76,7 @@ static void put_gpus(struct call *c, struct json_out *w, const struct node_view 
         json_put_str(w, "uuid", str_of(g < n->gpus ? n->gpu_uuid[g] : ""));
         json_put_str(w, "model", str_of(v->model ? v->model : ""));
         json_put_u64(w, "free_milli", v->gpu_free[g]);
-        put_gpu_load(w, c->api, str_of(v->name), str_of(g < n->gpus ? n->gpu_uuid[g] : ""));
+        put_gpu_load(w, c->api, v, holders, g);
         json_begin(w, "jobs", '[');
         for (const struct holder *h = holders; h; h = h->next)
             if (h->slot.gpu_mask & (1u << g))
@@ -153,6 +154,7 @@ static void put_node(struct call *c, struct json_out *w, const struct node_view 
     put_devices(w, v);
     put_window(c, w, v);
     put_reserved(c, w, v);
+    put_held(w, c->api, str_of(v->name));
     put_health(w, c->api, str_of(v->name), v->state == NODE_DRAIN);
     json_begin(w, "jobs", '[');
     for (const struct holder *h = holders; h; h = h->next)

@@ -38,6 +38,7 @@ struct api {
     struct foreseeing *foreseeings; /* foresee.c */
     struct door *door;
     struct idling *idling; /* idle.c */
+    struct commands *commands; /* commands.c; NULL: none yet */
     struct doctor *doctor; /* NULL: no check runs */
     int watch;             /* of control */
     int64_t started_ms;

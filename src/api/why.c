@@ -3,6 +3,7 @@
  * of the jobs it may see. */
 #include <stdio.h>
 
+#include "api/commands.h"
 #include "api/foresee.h"
 #include "api/state.h"
 #include "base/date.h"
@@ -304,6 +305,7 @@ int api_job_why(struct call *c, struct err *e)
     json_put_u64(&w, "job", id);
     json_put_str(&w, "state", str_of(job_state_name(j.now.state)));
     put_explanation(&w, control_core(ctl), &c->scope, id, &x, now_ms);
+    put_held_list(&w, c->api);
     if (j.now.message.n)
         json_put_str(&w, "message", j.now.message);
     json_end(&w, '}');

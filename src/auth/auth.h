@@ -13,7 +13,8 @@
     X(NONE, "nobody")                                                                              \
     X(SOCKET, "socket") /* the unix socket of this machine */                                      \
     X(TOKEN, "token")                                                                              \
-    X(SESSION, "session") /* a browser that signed in */
+    X(SESSION, "session") /* a browser that signed in */                                           \
+    X(CLUSTER, "cluster") /* a pod, by a token of Kubernetes */
 enum via {
 #define X(id, name) VIA_##id,
     VIAS(X)
@@ -36,6 +37,7 @@ struct identity {
     bool root;    /* root, or whom the server runs as: an administrator whatever is said */
     enum via via;
     char key[KEY_NAME_MAX + 1];   /* the token's name */
+    char machine[65];             /* whose agent it is, and nothing else; empty: a person */
     uint8_t hash[KEY_HASH_BYTES]; /* of the token or session */
     unsigned scopes;              /* TOKEN_… bits; without a token all of them */
     bool tenants_only;            /* what its user may on the site does not count */

@@ -4,6 +4,7 @@
 #include "cli/commands.h"
 #include "cli/field.h"
 #include "cli/job.h"
+#include "cli/lent.h"
 #include "cli/text.h"
 
 struct nodes_opts {
@@ -62,7 +63,9 @@ static void add_window(struct table *t, const struct json *n)
         return;
     }
     table_add(t, field_str(n, "pool"));
-    if (until_ms)
+    if (field_known(n, "held"))
+        table_addz(t, "held by its owner");
+    else if (until_ms)
         table_printf(t, "%s until %s", open ? "open" : "closed",
                      text_soon(until_ms, cli_now_ms(), at));
     else
@@ -194,13 +197,16 @@ static int print_reasons(const struct json *nodes, struct err *e)
 {
     AUTO(buf_free) struct buf b = BUF(1u << 20);
     for (const struct json *n = json_is_array(nodes) ? json_first(nodes) : NULL; n;
-         n = json_next(nodes, n))
+         n = json_next(nodes, n)) {
+        if (field_known(n, "held"))
+            lent_add_held(&b, field_str(n, "name"), json_find(n, "held"));
         if (field_known(n, "drained_because")) {
             text_add_clean(&b, field_str(n, "name"));
             buf_addz(&b, " is drained: ");
             text_add_clean(&b, field_str(n, "drained_because"));
             buf_addc(&b, '\n');
         }
+    }
     return b.n ? cli_print(&b, e) : 0;
 }
 

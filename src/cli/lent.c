@@ -151,3 +151,25 @@ int lent_remove(struct cli *c, const char *of, const char *name, const char *now
     buf_addc(&b, '\n');
     return cli_print(&b, e);
 }
+
+void lent_add_held(struct buf *out, struct str node, const struct json *held)
+{
+    char at[24];
+    int64_t since_ms = field_i64(held, "since_ms", 0), until_ms = field_i64(held, "until_ms", 0);
+    text_add_clean(out, node);
+    buf_addz(out, " is held by its owner");
+    if (field_known(held, "by")) {
+        buf_addz(out, " (");
+        text_add_clean(out, field_str(held, "by"));
+        buf_addc(out, ')');
+    }
+    if (since_ms)
+        buf_printf(out, " since %s", text_time(since_ms, at));
+    if (until_ms)
+        buf_printf(out, ", until %s", text_time(until_ms, at));
+    if (field_known(held, "reason")) {
+        buf_addz(out, ": ");
+        text_add_clean(out, field_str(held, "reason"));
+    }
+    buf_addc(out, '\n');
+}

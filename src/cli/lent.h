@@ -24,4 +24,7 @@ int lent_put_times(const struct lent_times *t, struct json_out *w, struct err *e
 int lent_remove(struct cli *c, const char *of, const char *name, const char *now, struct err *e)
     MUST_USE;
 
+/* "pc1 is held by its owner (ana) since 12:30: a talk": a line; `held` as the server has it. */
+void lent_add_held(struct buf *out, struct str node, const struct json *held);
+
 #endif

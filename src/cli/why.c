@@ -2,6 +2,7 @@
 
 #include "base/date.h"
 #include "cli/field.h"
+#include "cli/lent.h"
 #include "cli/text.h"
 
 static const struct json *first_of(const struct json *list)
@@ -103,6 +104,14 @@ static void add_starts(const struct json *root, struct buf *b)
                text_duration(MAX(p90_ms, INT64_C(1000)), most));
 }
 
+/* Machines that would be there, if their owners had not said that they want them. */
+static void add_held(const struct json *root, struct buf *b)
+{
+    const struct json *held = json_find(root, "held");
+    for (const struct json *h = first_of(held); h; h = json_next(held, h))
+        lent_add_held(b, field_str(h, "node"), h);
+}
+
 static void add_helps(const struct json *root, struct buf *b)
 {
     const struct json *helps = json_find(root, "helps");
@@ -155,6 +164,7 @@ void why_print(const struct json *answer, struct buf *out)
     add_reasons(answer, out);
     add_before(answer, out);
     add_starts(answer, out);
+    add_held(answer, out);
     add_helps(answer, out);
     add_instead(answer, out);
 }

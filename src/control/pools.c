@@ -2,7 +2,11 @@
  *
  * A pool's window and the exceptions of `open` and `close` are kept apart, so that the file can own the
  * one and people the other; the core knows the two merged.  A machine that a pool names and that comes
- * later is in it from then on. */
+ * later is in it from then on.
+ *
+ * A machine that its owner holds is in a pool of its own kind, POOL_HELD, which is never open: what is there
+ * is taken back as at the end of a window, and nothing is thawed there until it is released.  That pool is
+ * kept like any other, so a hold outlives the daemon; a machine in it is in no other meanwhile. */
 #include "base/hostlist.h"
 #include "control/state.h"
 
@@ -72,6 +76,20 @@ static size_t find(const struct pools *ps, struct str name)
 
 /* ---- which machine is in which ---- */
 
+static bool is_held(const struct lent *p)
+{
+    return strcmp(p->name, POOL_HELD) == 0;
+}
+
+static void index_pool(struct pools *ps, size_t i)
+{
+    for (size_t k = 0; k < ps->at[i]->nodes; k++) {
+        struct str name = str_of(ps->at[i]->node[k]);
+        if (names_find(&ps->node_names, name) == NAME_NONE) /* the first has it */
+            ps->pool_of[names_intern(&ps->node_names, name)] = (uint32_t)i;
+    }
+}
+
 static void index_nodes(struct pools *ps)
 {
     size_t n = 0;
@@ -81,12 +99,11 @@ static void index_nodes(struct pools *ps)
     ps->node_names = (struct names){ 0 };
     free(ps->pool_of);
     ps->pool_of = xcalloc(n + 1, sizeof *ps->pool_of);
+    for (size_t i = 0; i < ps->n; i++) /* an owner's word before every list */
+        if (is_held(ps->at[i]))
+            index_pool(ps, i);
     for (size_t i = 0; i < ps->n; i++)
-        for (size_t k = 0; k < ps->at[i]->nodes; k++) {
-            struct str name = str_of(ps->at[i]->node[k]);
-            if (names_find(&ps->node_names, name) == NAME_NONE) /* the first has it */
-                ps->pool_of[names_intern(&ps->node_names, name)] = (uint32_t)i;
-        }
+        index_pool(ps, i);
 }
 
 /* A machine is in one pool: `mine` may not name one of another. */
@@ -95,7 +112,7 @@ static int check_nodes(const struct pools *ps, const struct lent *mine, struct e
     for (size_t i = 0; i < mine->nodes; i++) {
         uint32_t k = names_find(&ps->node_names, str_of(mine->node[i]));
         const struct lent *other = k == NAME_NONE ? NULL : ps->at[ps->pool_of[k]];
-        if (!other || strcmp(other->name, mine->name) == 0)
+        if (!other || is_held(other) || is_held(mine) || strcmp(other->name, mine->name) == 0)
             continue;
         err_set(e, ERR_CONFLICT, "machine '%s' is in pool '%s' already", mine->node[i],
                 other->name);
@@ -329,6 +346,12 @@ static int replace(struct control *c, size_t at, struct lent *p, struct err *e)
     return 0;
 }
 
+static int of_owners(struct err *e)
+{
+    err_set(e, ERR_CONFLICT, "pool '" POOL_HELD "' has the machines that their owners hold");
+    return err_hint(e, "an owner lets it go on the machine: nightshift-agent release");
+}
+
 int control_pool_put(struct control *c, const struct control_pool_change *ch,
                      struct control_done done, struct err *e)
 {
@@ -337,6 +360,8 @@ int control_pool_put(struct control *c, const struct control_pool_change *ch,
     const char **node = NULL;
     if (pool_check_name("pool", ch->name, e) < 0)
         return -1;
+    if (str_is(ch->name, POOL_HELD))
+        return of_owners(e);
     if (at < c->pools.n && c->pools.at[at]->of_settings)
         return of_settings(c->pools.at[at], e);
     AUTO(lent_free_p)
@@ -363,23 +388,31 @@ int control_pool_put(struct control *c, const struct control_pool_change *ch,
     return 0;
 }
 
-int control_pool_delete(struct control *c, struct str name, struct str by, struct control_done done,
-                        struct err *e)
+/* Out of the core, the store and the list. */
+static int drop(struct control *c, size_t at, struct err *e)
 {
-    size_t at = find(&c->pools, name);
     struct event ev = { .t_ms = control_now_ms(c), .kind = EVENT_POOL };
-    ev.pool = (struct event_pool){ .name = name };
-    if (at == c->pools.n)
-        return no_pool(name, e);
-    if (c->pools.at[at]->of_settings)
-        return of_settings(c->pools.at[at], e);
+    ev.pool = (struct event_pool){ .name = str_of(c->pools.at[at]->name) };
     if (turn_apply(c, &ev, e) < 0) /* nobody in it and always open: the core forgets it */
         return -1;
-    store_delete_pool(turn_open(c)->batch, name);
+    store_delete_pool(turn_open(c)->batch, ev.pool.name);
     lent_free(c->pools.at[at]);
     memmove(&c->pools.at[at], &c->pools.at[at + 1], (c->pools.n - at - 1) * sizeof(struct lent *));
     c->pools.n--;
     index_nodes(&c->pools);
+    return 0;
+}
+
+int control_pool_delete(struct control *c, struct str name, struct str by, struct control_done done,
+                        struct err *e)
+{
+    size_t at = find(&c->pools, name);
+    if (at == c->pools.n)
+        return no_pool(name, e);
+    if (c->pools.at[at]->of_settings)
+        return of_settings(c->pools.at[at], e);
+    if (drop(c, at, e) < 0)
+        return -1;
     pools_move(c);
     tenants_learn_pools(c);
     turn_changed(c, &(struct change){ "pool", name, "remove", by }, done);
@@ -392,6 +425,8 @@ int control_pool_except(struct control *c, const struct control_pool_except *x,
     size_t at = find(&c->pools, x->name);
     if (at == c->pools.n)
         return no_pool(x->name, e);
+    if (is_held(c->pools.at[at]))
+        return of_owners(e);
     AUTO(lent_free_p) struct lent *p = lent_copy(c->pools.at[at]);
     if (x->regular)
         p->exceptions = calendar_always();
@@ -402,6 +437,59 @@ int control_pool_except(struct control *c, const struct control_pool_except *x,
     p = NULL; /* it is in its place */
     const char *what = x->regular ? "regular" : x->except.open ? "open" : "close";
     turn_changed(c, &(struct change){ "pool", x->name, what, x->by }, done);
+    return 0;
+}
+
+/* ---- what owners hold ---- */
+
+static size_t find_node(const struct lent *p, struct str node)
+{
+    size_t i = 0;
+    while (i < p->nodes && !str_is(node, p->node[i]))
+        i++;
+    return i;
+}
+
+bool control_held(const struct control *c, struct str node)
+{
+    size_t at = find(&c->pools, STR(POOL_HELD));
+    return at < c->pools.n && find_node(c->pools.at[at], node) < c->pools.at[at]->nodes;
+}
+
+int control_hold(struct control *c, struct str node, bool held, struct str by,
+                 struct control_done done, struct err *e)
+{
+    size_t at = find(&c->pools, STR(POOL_HELD));
+    const struct lent *p = at < c->pools.n ? c->pools.at[at] : NULL;
+    size_t had = p ? p->nodes : 0;
+    AUTO(free_p) const char **list = xcalloc(had + 1, sizeof *list);
+    AUTO(free_p) char *name = dup_str(node);
+    size_t n = 0;
+    if (control_held(c, node) == held) {
+        err_set(e, ERR_CONFLICT, "it is %sheld already", held ? "" : "not ");
+        return -1;
+    }
+    for (size_t i = 0; i < had; i++)
+        if (!str_is(node, p->node[i]))
+            list[n++] = p->node[i];
+    if (held && n == POOL_NODES_MAX)
+        return err_set(e, ERR_TOO_LARGE, "too many machines are held");
+    if (held)
+        list[n++] = name;
+    AUTO(lent_free_p) struct lent *next = lent_new(STR(POOL_HELD));
+    next->always = false;
+    if (calendar_parse(STR("closed 1970-01-01..2199-12-31"), NULL, NULL, &next->window, e) < 0)
+        return -1;
+    set_nodes(next, list, n);
+    if (replace(c, at, next, e) < 0)
+        return -1;
+    next = NULL; /* it is in its place */
+    index_nodes(&c->pools);
+    pools_move(c);
+    if (n == 0 && drop(c, at, e) < 0) /* nobody holds anything */
+        return -1;
+    tenants_learn_pools(c);
+    turn_changed(c, &(struct change){ "node", node, held ? "hold" : "release", by }, done);
     return 0;
 }
 

@@ -115,6 +115,15 @@ int engines_open(const struct engines_in *in, struct engine *out, struct err *e)
     return engines_is_kube(in->config) ? open_kube(in, out, e) : open_local(in, out);
 }
 
+struct vouch *engines_vouch(const struct engines_in *in, struct err *e)
+{
+    const struct config *c = in->config;
+    if (!engines_is_kube(c))
+        return NULL;
+    struct kube_config *server = kube_config_load(c->kube_config, c->kube_context, e);
+    return server ? vouch_new(in->loop, in->log, server, c->kube_namespace, e) : NULL;
+}
+
 const char *engines_mode(const struct engine *en)
 {
     return strcmp(en->ops->name, "kube") == 0 ? "kube" : engine_local_mode(en);

@@ -4,6 +4,7 @@
 
 #include "daemon/config.h"
 #include "daemon/site.h"
+#include "daemon/vouch.h"
 #include "engine/engine.h"
 #include "sys/clock.h"
 #include "sys/log.h"
@@ -22,6 +23,8 @@ struct engines_in {
 
 bool engines_is_kube(const struct config *c);
 int engines_open(const struct engines_in *in, struct engine *out, struct err *e) MUST_USE;
+/* Who says whose agents in pods are; NULL without an error where there is no cluster. */
+struct vouch *engines_vouch(const struct engines_in *in, struct err *e);
 const char *engines_mode(const struct engine *en); /* how it runs; "" before it is known */
 void engines_end(struct engine *en); /* what it started itself is not needed any more */
 

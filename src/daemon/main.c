@@ -40,6 +40,7 @@ struct daemon {
     struct control *control;
     struct engine engine;
     struct tenancy *tenancy;
+    struct vouch *vouch; /* NULL: no cluster */
     struct api *api;
     struct http_server *on_socket, *on_tcp;
     const char *keeper_argv[KEEPER_ARGS];
@@ -238,7 +239,8 @@ static int open_engine(struct daemon *d, struct err *e)
     if (engines_open(&in, &d->engine, e) < 0 || control_start(d->control, d->engine, e) < 0)
         return -1;
     d->tenancy = tenancy_new(d->loop, d->log, d->control, d->auth);
-    return 0;
+    d->vouch = engines_vouch(&in, e);
+    return engines_is_kube(&d->config) && !d->vouch ? -1 : 0;
 }
 
 static const char *engine_mode(void *ctx)
@@ -295,6 +297,8 @@ static int open_http(struct daemon *d, struct err *e)
                              .notice_idle_ms = c->notice_idle_ms,
                              .mode = engine_mode,
                              .mode_ctx = d,
+                             .machine_of = d->vouch ? vouch_machine : NULL,
+                             .machine_ctx = d->vouch,
                              .doctor_argv = d->doctor_argv,
                              .signin_argv = d->signin_argv,
                              .signin_socket =
@@ -397,6 +401,7 @@ static void close_all(struct daemon *d)
     http_free(d->on_tcp);
     http_free(d->on_socket);
     api_free(d->api);
+    vouch_free(d->vouch);
     if (d->store && store_flush(d->store, STOP_WAIT_MS, &e) < 0)
         log_event(d->log, LOG_ERROR_, "store.flush", "why=%s", e.msg);
     tenancy_free(d->tenancy);

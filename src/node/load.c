@@ -5,6 +5,7 @@
 
 #include "node/gpu_process.h"
 #include "node/health.h"
+#include "node/pods.h"
 #include "node/split.h"
 #include "node/usage.h"
 #include "sys/file.h"
@@ -12,12 +13,12 @@
 #define DRIVER_AGAIN_NS (INT64_C(30) * 1000000000) /* a driver that does not work is tried again */
 #define CACHE_MAX 1024
 
-/* The task of a process that is on a GPU; forgotten in the first sample that does not have it, so that a
+/* Whose a process on a GPU is, a task's or a pod's; forgotten in the first sample that does not have it, so that a
  * number that is used again is looked up again. */
 struct owner {
     int32_t pid;
     bool seen;
-    char task[40];
+    char who[REPORT_WHO_MAX];
 };
 
 /* The simulated GPUs of a task. */
@@ -33,6 +34,8 @@ struct load {
     struct report_head *head;
     struct gpu_list list;
     struct usage *usage;
+    struct pods *pods;
+    char proc[300];
     struct health health;
     struct health_facts facts;
     int64_t tried_ns; /* when the driver was last opened */
@@ -95,6 +98,9 @@ struct load *load_new(const struct load_config *c, struct err *e)
     l->found = xcalloc(GPU_PROCESSES_MAX, sizeof *l->found);
     l->loads = xcalloc(GPU_PROCESSES_MAX, sizeof *l->loads);
     l->parts = xcalloc(GPU_PROCESSES_MAX, sizeof *l->parts);
+    snprintf(l->proc, sizeof l->proc, "%s/proc", root);
+    l->pods = pods_new(&(struct pods_places){ c->kubelet, c->pod_logs, l->proc,
+                                              c->kube_prefix ? c->kube_prefix : "" });
     l->usage = usage_new(&(struct usage_places){ root, c->cgroup_root, c->cgroup, c->state });
     if (machine_read(root, &m, e) < 0)
         return load_free(l);
@@ -117,6 +123,7 @@ struct load *load_free(struct load *l)
         return NULL;
     nvml_close(l->nvml);
     usage_free(l->usage);
+    pods_free(l->pods);
     free(l->head);
     free(l->found);
     free(l->loads);
@@ -139,21 +146,22 @@ const struct report_head *load_head(const struct load *l)
 
 static const char *owner_of(struct load *l, int32_t pid)
 {
-    char task[64], proc[300];
+    char task[64];
     for (size_t i = 0; i < l->owners; i++)
         if (l->owner[i].pid == pid) {
             l->owner[i].seen = true;
-            return l->owner[i].task;
+            return l->owner[i].who;
         }
     if (l->owners == CACHE_MAX)
         return "";
     struct owner *o = &l->owner[l->owners++];
     *o = (struct owner){ .pid = pid, .seen = true };
-    snprintf(proc, sizeof proc, "%s/proc", l->config.want.root ? l->config.want.root : "");
-    gpu_process_task_of(proc, pid, l->config.cgroup, task);
-    if (strlen(task) < sizeof o->task)
-        snprintf(o->task, sizeof o->task, "%.39s", task);
-    return o->task;
+    gpu_process_task_of(l->proc, pid, l->config.cgroup, task);
+    if (task[0])
+        snprintf(o->who, sizeof o->who, "%s", task);
+    else if (pods_of_process(l->pods, pid, o->who) == PODS_UNKNOWN)
+        o->seen = false; /* looked up again: its name comes with its log */
+    return o->who;
 }
 
 static void forget_owners(struct load *l)
@@ -173,7 +181,7 @@ static void forget_owners(struct load *l)
 static size_t add_process(struct load *l, size_t n, int32_t pid)
 {
     l->parts[n] = (struct split_process){ .percent = REPORT_UNKNOWN, .mem_mib = REPORT_UNKNOWN };
-    snprintf(l->parts[n].task, sizeof l->parts[n].task, "%s", owner_of(l, pid));
+    snprintf(l->parts[n].who, sizeof l->parts[n].who, "%s", owner_of(l, pid));
     return n + 1;
 }
 
@@ -387,7 +395,7 @@ static void simulate_gpu(struct load *l, uint32_t i, const uint64_t *mask,
             continue;
         l->parts[n] = (struct split_process){ .percent = (permille + 9) / 10,
                                               .mem_mib = out->gpu[i][REPORT_GPU_MEM_USED] };
-        snprintf(l->parts[n++].task, sizeof l->parts[0].task, "%s", out->task[k].task);
+        snprintf(l->parts[n++].who, sizeof l->parts[0].who, "%s", out->task[k].task);
     }
     split_add(&(struct split_gpu){ .place = i,
                                    .permille = permille,
@@ -412,10 +420,12 @@ void load_sample(struct load *l, struct load_time now, struct report_sample *out
 {
     out->t_ms = now.wall_ms;
     out->parts = out->findings = 0;
+    pods_refresh(l->pods, now.mono_ns);
     usage_sample(l->usage, now.mono_ns, out);
     if (l->head->simulated)
         simulate_gpus(l, out);
     else if (!l->config.want.no_gpus)
         sample_gpus(l, now, out);
+    pods_add_given(l->pods, l->head, l->nvml, out);
     health_check(&l->health, l->head, &l->facts, out);
 }

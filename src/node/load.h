@@ -18,6 +18,8 @@ struct load_config {
     struct node_want want;
     const char *cgroup_root, *cgroup; /* where the tasks are: see usage.h */
     const char *state;                /* whose disk counts */
+    const char *kubelet; /* its pod-resources socket; NULL: not looked for.  See pods.h */
+    const char *pod_logs, *kube_prefix;
 };
 
 struct load *load_new(const struct load_config *c, struct err *e); /* the texts are borrowed */

@@ -23,6 +23,8 @@ typedef unsigned long long ull;
     X(memory, (void *, struct nvml_abi_memory *), "nvmlDeviceGetMemoryInfo", NULL)                 \
     X(memory2, (void *, struct nvml_abi_memory2 *), "nvmlDeviceGetMemoryInfo_v2", NULL)            \
     X(mig, (void *, unsigned *, unsigned *), "nvmlDeviceGetMigMode", NULL)                         \
+    X(by_uuid, (const char *, void **), "nvmlDeviceGetHandleByUUID", NULL)                         \
+    X(mig_parent, (void *, void **), "nvmlDeviceGetDeviceHandleFromMigDeviceHandle", NULL)         \
     X(utilisation, (void *, struct nvml_abi_utilisation *), "nvmlDeviceGetUtilizationRates", NULL) \
     X(power, (void *, unsigned *), "nvmlDeviceGetPowerUsage", NULL)                                \
     X(power_limit, (void *, unsigned *), "nvmlDeviceGetEnforcedPowerLimit", NULL)                  \
@@ -475,6 +477,17 @@ int nvml_device(struct nvml *n, uint32_t index, struct nvml_device *out, enum nv
     }
     failed_with(rc == NVML_RC_SUCCESS ? NVML_RC_GPU_IS_LOST : rc, out_fault, e);
     return err_wrap(e, "GPU %u", index);
+}
+
+bool nvml_mig_parent(struct nvml *n, const char *mig, char out[static 96])
+{
+    void *part, *whole;
+    if (CALL(n, by_uuid, mig, &part) != NVML_RC_SUCCESS ||
+        CALL(n, mig_parent, part, &whole) != NVML_RC_SUCCESS ||
+        n->call.uuid(whole, out, 96) != NVML_RC_SUCCESS)
+        return false;
+    end_text(out, 96);
+    return true;
 }
 
 #define TOPOLOGY_SYSTEM 50u /* only over the link between the processors */

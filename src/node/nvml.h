@@ -90,6 +90,8 @@ int nvml_device(struct nvml *n, uint32_t index, struct nvml_device *out, enum nv
                 struct err *e) MUST_USE;
 int nvml_sample(struct nvml *n, uint32_t index, struct nvml_sample *out, enum nvml_fault *out_fault,
                 struct err *e) MUST_USE;
+/* The UUID of the GPU that a MIG device ("MIG-…") is a part of; false: there is none, or nobody can say. */
+bool nvml_mig_parent(struct nvml *n, const char *mig, char out[static 96]);
 int nvml_link(struct nvml *n, uint32_t a, uint32_t b, struct nvml_link *out, struct err *e)
     MUST_USE;
 

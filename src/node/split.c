@@ -21,8 +21,7 @@ static void gather(const struct split_gpu *g, struct report_sample *s, uint32_t 
 {
     for (size_t i = 0; i < g->processes; i++) {
         const struct split_process *one = &g->process[i];
-        struct report_part *p =
-            part_of(s, first, g->place, one->task[0] ? one->task : REPORT_OTHER);
+        struct report_part *p = part_of(s, first, g->place, one->who[0] ? one->who : REPORT_OTHER);
         if (!p)
             continue;
         p->processes++;

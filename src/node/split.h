@@ -12,9 +12,9 @@
 #include "wire/report.h"
 
 struct split_process {
-    char task[40];   /* empty: of none */
-    int64_t percent; /* REPORT_UNKNOWN: not told */
-    int64_t mem_mib; /* likewise */
+    char who[REPORT_WHO_MAX]; /* a task or a pod; empty: of neither */
+    int64_t percent;          /* REPORT_UNKNOWN: not told */
+    int64_t mem_mib;          /* likewise */
 };
 
 struct split_gpu {

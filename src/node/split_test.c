@@ -48,7 +48,7 @@ static void parts_add_up_to_the_device_whatever_the_driver_says(void)
         for (size_t i = 0; i < n; i++) {
             p[i] = (struct split_process){ .percent = (int64_t)rng_below(&r, 102) - 1,
                                            .mem_mib = (int64_t)rng_below(&r, 9000) - 1 };
-            p[i].task[0] = (const char[]){ 0, '1', '2', '3' }[rng_below(&r, 4)];
+            p[i].who[0] = (const char[]){ 0, '1', '2', '3' }[rng_below(&r, 4)];
         }
         struct split_gpu g = { 3,
                                (int64_t)rng_below(&r, 1001),

@@ -235,7 +235,10 @@ static void sample_machine(struct usage *u, int64_t took_ns, struct report_sampl
     read_memory(u, s);
     read_disk(u, s);
     read_disk_io(u, &now);
-    read_net(u, "net/dev", is_card, &now);
+    /* The first process has the machine's network, also where the agent has one of its own. */
+    read_net(u, "1/net/dev", is_card, &now);
+    if (now.v[COUNT_RX] < 0)
+        read_net(u, "net/dev", is_card, &now);
     s->node[REPORT_NODE_CPU] = rate(u->was.v[COUNT_CPU_NS], now.v[COUNT_CPU_NS], took_ns);
     if (s->node[REPORT_NODE_CPU] >= 0) /* ns a second -> thousandths */
         s->node[REPORT_NODE_CPU] /= 1000000;

@@ -20,6 +20,9 @@
 #define AUDIT_VERBS(X)                                                                             \
     X(NODE_DRAIN, "node.drain", "a machine takes no new jobs")                                     \
     X(NODE_RESUME, "node.resume", "it takes jobs again")                                           \
+    X(NODE_HOLD, "node.hold", "its owner wants the machine: jobs there make room")                 \
+    X(NODE_RELEASE, "node.release", "its owner lets it go again")                                  \
+    X(NODE_COMMAND, "node.command", "the machine's agent was told to do something")                \
     X(POOL_SET, "pool.set", "a pool was made or changed")                                          \
     X(POOL_DELETE, "pool.delete", "a pool was removed")                                            \
     X(POOL_OPEN, "pool.open", "a pool is open for a while, whatever its window says")              \

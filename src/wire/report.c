@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#define MAGIC "nightshift-report 1"
+#define MAGIC "nightshift-report 2"
 
 static const char *const node_names[] = {
 #define X(id, name) name,
@@ -19,6 +19,17 @@ static const char *const task_names[] = {
     REPORT_TASK_VALUES(X)
 #undef X
 };
+
+static const char *const kubelet_names[] = {
+#define X(id, name) name,
+    REPORT_KUBELET_VALUES(X)
+#undef X
+};
+
+const char *report_kubelet_value_name(enum report_kubelet_value v)
+{
+    return kubelet_names[v];
+}
 
 const char *report_node_value_name(enum report_node_value v)
 {
@@ -52,6 +63,7 @@ struct report_sample *report_sample_new(void)
     forget(s->node, REPORT_NODE_COUNT);
     for (size_t i = 0; i < REPORT_GPUS_MAX; i++)
         forget(s->gpu[i], REPORT_GPU_COUNT);
+    forget(s->kubelet, REPORT_KUBELET_COUNT);
     return s;
 }
 
@@ -64,6 +76,12 @@ void report_sample_copy(struct report_sample *to, const struct report_sample *fr
     to->parts = from->parts;
     to->tasks = from->tasks;
     to->findings = from->findings;
+    to->givens = from->givens;
+    to->acks = from->acks;
+    to->hold = from->hold;
+    memcpy(to->kubelet, from->kubelet, sizeof to->kubelet);
+    memcpy(to->given, from->given, from->givens * sizeof to->given[0]);
+    memcpy(to->ack, from->ack, from->acks * sizeof to->ack[0]);
     memcpy(to->part, from->part, from->parts * sizeof to->part[0]);
     memcpy(to->task, from->task, from->tasks * sizeof to->task[0]);
     memcpy(to->finding, from->finding, from->findings * sizeof to->finding[0]);
@@ -83,11 +101,42 @@ bool report_who_job(const char *who, uint64_t *out_job)
     return true;
 }
 
+bool report_who_pod(const char *who, struct str *out_space, struct str *out_pod,
+                    struct str *out_container)
+{
+    struct str rest;
+    return str_cut(str_of(who), '/', out_space, &rest) && out_space->n &&
+           str_cut(rest, '/', out_pod, out_container) && out_pod->n && out_container->n &&
+           !memchr(out_container->p, '/', out_container->n);
+}
+
+const struct report_given *report_given_to(const struct report_sample *s, uint32_t gpu,
+                                           const char *task)
+{
+    for (uint32_t i = 0; i < s->givens; i++)
+        if (s->given[i].gpu == gpu && strcmp(s->given[i].task, task) == 0)
+            return &s->given[i];
+    return NULL;
+}
+
+const struct report_given *report_given_alone(const struct report_sample *s, uint32_t gpu)
+{
+    const struct report_given *found = NULL;
+    for (uint32_t i = 0; i < s->givens; i++) {
+        if (s->given[i].gpu != gpu)
+            continue;
+        if (found && strcmp(found->pod, s->given[i].pod) != 0)
+            return NULL;
+        found = &s->given[i];
+    }
+    return found;
+}
+
 /* ---- writing ---- */
 
 /* The text of each group as it was last written. */
 struct report_writer {
-    struct buf node, tasks, findings, gpu[REPORT_GPUS_MAX];
+    struct buf node, tasks, findings, kubelet, given, hold, acks, gpu[REPORT_GPUS_MAX];
     struct buf now;
     bool fresh;
 };
@@ -98,6 +147,7 @@ struct report_writer *report_writer_new(void)
 {
     struct report_writer *w = xcalloc(1, sizeof *w);
     w->node = w->tasks = w->findings = w->now = BUF(GROUP_MAX);
+    w->kubelet = w->given = w->hold = w->acks = BUF(GROUP_MAX);
     for (size_t i = 0; i < REPORT_GPUS_MAX; i++)
         w->gpu[i] = BUF(GROUP_MAX);
     return w;
@@ -110,6 +160,10 @@ struct report_writer *report_writer_free(struct report_writer *w)
     buf_free(&w->node);
     buf_free(&w->tasks);
     buf_free(&w->findings);
+    buf_free(&w->kubelet);
+    buf_free(&w->given);
+    buf_free(&w->hold);
+    buf_free(&w->acks);
     buf_free(&w->now);
     for (size_t i = 0; i < REPORT_GPUS_MAX; i++)
         buf_free(&w->gpu[i]);
@@ -195,6 +249,52 @@ static void put_gpu(struct report_writer *w, const struct report_sample *s, uint
     put_group(w, &w->gpu[i], out);
 }
 
+static void put_given(struct report_writer *w, const struct report_sample *s, struct buf *out)
+{
+    buf_truncate(&w->now, 0);
+    buf_addc(&w->now, 'k');
+    put_values(&w->now, s->kubelet, REPORT_KUBELET_COUNT);
+    put_group(w, &w->kubelet, out);
+    buf_truncate(&w->now, 0);
+    buf_addz(&w->now, "D\n");
+    for (uint32_t i = 0; i < s->givens; i++) {
+        const struct report_given *g = &s->given[i];
+        buf_printf(&w->now, "d %u ", g->gpu);
+        put_text(&w->now, g->device, false);
+        buf_addc(&w->now, ' ');
+        put_text(&w->now, g->task[0] ? g->task : "-", false);
+        buf_addc(&w->now, ' ');
+        put_text(&w->now, g->pod, false);
+        buf_addc(&w->now, '\n');
+    }
+    put_group(w, &w->given, out);
+}
+
+static void put_owner(struct report_writer *w, const struct report_sample *s, struct buf *out)
+{
+    buf_truncate(&w->now, 0);
+    buf_addz(&w->now, "O\n");
+    if (s->hold.since_ms > 0) {
+        buf_addc(&w->now, 'o');
+        put_value(&w->now, s->hold.since_ms);
+        put_value(&w->now, s->hold.until_ms);
+        buf_addc(&w->now, ' ');
+        put_text(&w->now, s->hold.by, false);
+        buf_addc(&w->now, ' ');
+        put_text(&w->now, s->hold.reason[0] ? s->hold.reason : "-", true);
+        buf_addc(&w->now, '\n');
+    }
+    put_group(w, &w->hold, out);
+    buf_truncate(&w->now, 0);
+    buf_addz(&w->now, "A\n");
+    for (uint32_t i = 0; i < s->acks; i++) {
+        buf_printf(&w->now, "a %llu %d ", (unsigned long long)s->ack[i].id, s->ack[i].done);
+        put_text(&w->now, s->ack[i].text, true);
+        buf_addc(&w->now, '\n');
+    }
+    put_group(w, &w->acks, out);
+}
+
 static void put_lists(struct report_writer *w, const struct report_sample *s, struct buf *out)
 {
     buf_truncate(&w->now, 0);
@@ -228,6 +328,8 @@ void report_add(struct report_writer *w, const struct report_head *h, const stru
     put_group(w, &w->node, out);
     for (uint32_t i = 0; i < h->gpus; i++)
         put_gpu(w, s, i, out);
+    put_given(w, s, out);
+    put_owner(w, s, out);
     put_lists(w, s, out);
     w->fresh = false;
 }

@@ -1,21 +1,29 @@
 /* report - what a node's agent tells the control plane: samples of a machine, as lines of text.
  *
- *   nightshift-report 1
+ *   nightshift-report 2
  *   from pc1 7c8a…-boot 17 1 0.1.0    node, boot, number of the batch, 1: its GPUs are simulated, version
  *   gpu 0 GPU-6c… 81920 400000 NVIDIA A100-SXM4-80GB
  *   s 1763400000000                   a sample: when
  *   n 1500 16000 …                    the machine, in the order of REPORT_NODE_VALUES
  *   g 0 970 410 …                     a GPU, in the order of REPORT_GPU_VALUES
  *   p 0 17.1.0 600 40000 2            a part of it: whose, thousandths, MiB, processes
+ *   k 12 14 2 8                       the kubelet's pods, containers, devices given, devices there are
+ *   D                                 what the kubelet gave away from here on
+ *   d 0 GPU-6c… 17.1.0 ours/nightshift-17-1-0/job
+ *   O                                 the owner's hold from here on: none, or one
+ *   o 1763400000000 - pc1 I need it   since, until, by whom, why
+ *   A                                 answers to commands from here on
+ *   a 7 1 paused                      its number, 1: done, what is said of it
  *   T                                 the tasks from here on
  *   t 17.1.0 1200 …                   in the order of REPORT_TASK_VALUES
  *   H                                 what is wrong from here on
  *   h gpu_lost 3 GPU 3: it does not answer …
  *
- * A group (n; g with its p; T with its t; H with its h) that is as in the sample before is left out,
- * so an idle machine costs a line a second.  Each batch stands alone: its first sample has every group.
- * Numbers are integers; REPORT_UNKNOWN is "-".  Whose: a task, `other` (processes of no task) or
- * `unknown` (the driver does not tell); what is left up to 1000 is idle.
+ * A group (n; g with its p; k; D, O, A, T and H with theirs) that is as in the sample before is left
+ * out, so an idle machine costs a line a second.  Each batch stands alone: its first sample has every group.
+ * Numbers are integers; REPORT_UNKNOWN is "-".  Whose: a task, a pod ("namespace/pod/container"), `other`
+ * (processes of neither) or `unknown` (the driver does not tell); what is left up to 1000 is idle.
+ * Version 1 had no k, D, O and A; it is still read.
  * Reading checks everything and writes nothing outside the caller's sample.  Pure.
  */
 #ifndef NS_WIRE_REPORT_H
@@ -29,6 +37,9 @@
 #define REPORT_PARTS_MAX 256u
 #define REPORT_TASKS_MAX 256u
 #define REPORT_FINDINGS_MAX 32u
+#define REPORT_GIVEN_MAX 256u
+#define REPORT_ACKS_MAX 32u
+#define REPORT_WHO_MAX 384u /* namespace (63), pod (253) and container (63) */
 #define REPORT_UNKNOWN (-1)
 #define REPORT_VALUE_MAX (INT64_C(1) << 53)
 #define REPORT_OTHER "other"      /* processes that belong to no task */
@@ -104,8 +115,8 @@ struct report_head {
 };
 
 struct report_part {
-    uint32_t gpu; /* place in the head's list */
-    char who[40]; /* "17.1.0", REPORT_OTHER or REPORT_NOT_TOLD */
+    uint32_t gpu;             /* place in the head's list */
+    char who[REPORT_WHO_MAX]; /* "17.1.0", a pod, REPORT_OTHER or REPORT_NOT_TOLD */
     int64_t permille, mem_mib, processes;
 };
 
@@ -120,6 +131,40 @@ struct report_finding {
     char text[200];
 };
 
+/* id, name; what the kubelet says of itself: all unknown where there is none */
+#define REPORT_KUBELET_VALUES(X)                                                                   \
+    X(PODS, "pods")                                                                                \
+    X(CONTAINERS, "containers")                                                                    \
+    X(GIVEN, "devices_given")                                                                      \
+    X(DEVICES, "devices") /* that pods can be given */
+#define X(id, name) REPORT_KUBELET_##id,
+enum report_kubelet_value {
+    REPORT_KUBELET_VALUES(X) REPORT_KUBELET_COUNT
+};
+#undef X
+const char *report_kubelet_value_name(enum report_kubelet_value v);
+
+/* A GPU, or a part of one, that the kubelet gave to a container. */
+struct report_given {
+    uint32_t gpu; /* place in the head's list */
+    char device[128];
+    char task[40]; /* of a pod that is a task; else empty */
+    char pod[REPORT_WHO_MAX];
+};
+
+/* The machine's owner wants it. */
+struct report_hold {
+    int64_t since_ms,
+        until_ms; /* since 0: there is none; until REPORT_UNKNOWN: until it is released */
+    char by[40], reason[200];
+};
+
+struct report_ack {
+    uint64_t id;
+    bool done;
+    char text[160];
+};
+
 struct report_sample {
     int64_t t_ms;
     int64_t node[REPORT_NODE_COUNT];
@@ -127,7 +172,11 @@ struct report_sample {
     struct report_part part[REPORT_PARTS_MAX];
     struct report_task task[REPORT_TASKS_MAX];
     struct report_finding finding[REPORT_FINDINGS_MAX];
-    uint32_t parts, tasks, findings;
+    int64_t kubelet[REPORT_KUBELET_COUNT];
+    struct report_given given[REPORT_GIVEN_MAX];
+    struct report_hold hold;
+    struct report_ack ack[REPORT_ACKS_MAX];
+    uint32_t parts, tasks, findings, givens, acks;
 };
 
 struct report_head *report_head_new(void);
@@ -136,6 +185,14 @@ void report_sample_copy(struct report_sample *to, const struct report_sample *fr
 
 /* The first task's number of "17.1.0"; false for what is no task. */
 bool report_who_job(const char *who, uint64_t *out_job);
+/* The parts of "namespace/pod/container"; false for what is no pod. */
+bool report_who_pod(const char *who, struct str *out_space, struct str *out_pod,
+                    struct str *out_container);
+/* What the kubelet gave a task of this GPU; NULL: nothing. */
+const struct report_given *report_given_to(const struct report_sample *s, uint32_t gpu,
+                                           const char *task);
+/* The container that has a GPU alone; NULL: none, or several. */
+const struct report_given *report_given_alone(const struct report_sample *s, uint32_t gpu);
 
 /* ---- writing ---- */
 

@@ -4,7 +4,8 @@
 #include "base/parse.h"
 #include "wire/report.h"
 
-#define MAGIC "nightshift-report 1"
+#define MAGIC "nightshift-report " /* and a version */
+#define VERSION 2u
 
 struct reading {
     struct report_head *head;
@@ -12,6 +13,7 @@ struct reading {
     report_fn *fn;
     void *ctx;
     uint32_t samples;
+    uint64_t version;
     int gpu; /* whose parts may follow, or -1 */
 };
 
@@ -233,15 +235,94 @@ static int read_finding(struct reading *r, struct str rest, struct err *e)
     return 0;
 }
 
+static int read_kubelet(struct reading *r, struct str rest, struct err *e)
+{
+    return take_values(rest, r->sample->kubelet, REPORT_KUBELET_COUNT, e);
+}
+
+static int read_givens(struct reading *r, struct str rest, struct err *e)
+{
+    r->sample->givens = 0;
+    return take_values(rest, NULL, 0, e);
+}
+
+static int read_given(struct reading *r, struct str rest, struct err *e)
+{
+    struct report_sample *s = r->sample;
+    struct str a, b, c;
+    if (s->givens == REPORT_GIVEN_MAX)
+        return bad(e, "too many devices");
+    struct report_given *g = &s->given[s->givens];
+    if (take_place(r, &rest, &g->gpu, e) < 0 ||
+        take_word(&rest, g->device, sizeof g->device, e) < 0 ||
+        take_word(&rest, g->task, sizeof g->task, e) < 0 ||
+        take_word(&rest, g->pod, sizeof g->pod, e) < 0 || take_values(rest, NULL, 0, e) < 0)
+        return -1;
+    if (!report_who_pod(g->pod, &a, &b, &c))
+        return bad(e, "it names no pod");
+    if (strcmp(g->task, "-") == 0)
+        g->task[0] = '\0';
+    s->givens++;
+    return 0;
+}
+
+static int read_no_hold(struct reading *r, struct str rest, struct err *e)
+{
+    r->sample->hold = (struct report_hold){ 0 };
+    return take_values(rest, NULL, 0, e);
+}
+
+static int read_hold(struct reading *r, struct str rest, struct err *e)
+{
+    struct report_hold h = { 0 };
+    if (take_value(&rest, &h.since_ms, e) < 0 || take_value(&rest, &h.until_ms, e) < 0 ||
+        take_word(&rest, h.by, sizeof h.by, e) < 0 ||
+        take_text(rest, h.reason, sizeof h.reason, e) < 0)
+        return -1;
+    if (h.since_ms <= 0)
+        return bad(e, "a hold has no beginning");
+    if (strcmp(h.reason, "-") == 0)
+        h.reason[0] = '\0';
+    r->sample->hold = h;
+    return 0;
+}
+
+static int read_acks(struct reading *r, struct str rest, struct err *e)
+{
+    r->sample->acks = 0;
+    return take_values(rest, NULL, 0, e);
+}
+
+static int read_ack(struct reading *r, struct str rest, struct err *e)
+{
+    struct report_sample *s = r->sample;
+    uint64_t done = 0;
+    if (s->acks == REPORT_ACKS_MAX)
+        return bad(e, "too many answers");
+    struct report_ack *a = &s->ack[s->acks];
+    if (take_number(&rest, UINT64_C(1) << 53, &a->id, e) < 0 ||
+        take_number(&rest, 1, &done, e) < 0 || take_text(rest, a->text, sizeof a->text, e) < 0)
+        return -1;
+    a->done = done != 0;
+    s->acks++;
+    return 0;
+}
+
 static const struct {
     const char *word;
     int (*read)(struct reading *r, struct str rest, struct err *e);
     bool in_sample;
+    uint8_t since; /* the version that has it first */
 } lines[] = {
-    { "from", read_from, false }, { "gpu", read_gpu, false },     { "s", read_sample, false },
-    { "n", read_node, true },     { "g", read_gpu_sample, true }, { "p", read_part, true },
-    { "T", read_tasks, true },    { "t", read_task, true },       { "H", read_findings, true },
-    { "h", read_finding, true },
+    { "from", read_from, false, 1 },   { "gpu", read_gpu, false, 1 },
+    { "s", read_sample, false, 1 },    { "n", read_node, true, 1 },
+    { "g", read_gpu_sample, true, 1 }, { "p", read_part, true, 1 },
+    { "T", read_tasks, true, 1 },      { "t", read_task, true, 1 },
+    { "H", read_findings, true, 1 },   { "h", read_finding, true, 1 },
+    { "k", read_kubelet, true, 2 },    { "D", read_givens, true, 2 },
+    { "d", read_given, true, 2 },      { "O", read_no_hold, true, 2 },
+    { "o", read_hold, true, 2 },       { "A", read_acks, true, 2 },
+    { "a", read_ack, true, 2 },
 };
 
 static int read_line(struct reading *r, struct str line, struct err *e)
@@ -250,7 +331,7 @@ static int read_line(struct reading *r, struct str line, struct err *e)
     if (!str_next_word(&rest, &word))
         return bad(e, "it is empty");
     for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
-        if (!str_is(word, lines[i].word))
+        if (!str_is(word, lines[i].word) || lines[i].since > r->version)
             continue;
         if (lines[i].in_sample && !r->samples)
             return bad(e, "it comes before the first sample");
@@ -261,6 +342,15 @@ static int read_line(struct reading *r, struct str line, struct err *e)
     return bad(e, "it begins with a word that is not known");
 }
 
+static bool is_magic(struct str line, uint64_t *out_version)
+{
+    struct err ignored;
+    size_t n = sizeof MAGIC - 1;
+    return line.n > n && memcmp(line.p, MAGIC, n) == 0 &&
+           parse_u64((struct str){ line.p + n, line.n - n }, VERSION, out_version, &ignored) == 0 &&
+         *out_version > 0;
+}
+
 int report_read(struct str text, struct report_head *head, struct report_sample *sample,
                 report_fn *fn, void *ctx, struct err *e)
 {
@@ -269,7 +359,10 @@ int report_read(struct str text, struct report_head *head, struct report_sample 
     size_t number = 1;
     head->gpus = 0;
     head->node[0] = '\0';
-    sample->parts = sample->tasks = sample->findings = 0;
+    sample->parts = sample->tasks = sample->findings = sample->givens = sample->acks = 0;
+    sample->hold = (struct report_hold){ 0 };
+    for (size_t i = 0; i < REPORT_KUBELET_COUNT; i++)
+        sample->kubelet[i] = REPORT_UNKNOWN;
     for (size_t i = 0; i < REPORT_NODE_COUNT; i++)
         sample->node[i] = REPORT_UNKNOWN;
     for (size_t g = 0; g < REPORT_GPUS_MAX; g++)
@@ -277,7 +370,7 @@ int report_read(struct str text, struct report_head *head, struct report_sample 
             sample->gpu[g][i] = REPORT_UNKNOWN;
     if (text.n > REPORT_BYTES_MAX)
         return err_set(e, ERR_TOO_LARGE, "a report has at most %u bytes", REPORT_BYTES_MAX);
-    if (!str_next_line(&text, &line) || !str_is(line, MAGIC)) {
+    if (!str_next_line(&text, &line) || !is_magic(line, &r.version)) {
         err_set(e, ERR_INVALID, "this is no report that is known here");
         return err_hint(e, "agent and daemon must fit together: see nightshift-agent --version");
     }

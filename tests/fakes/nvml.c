@@ -18,6 +18,7 @@
  *   ecc 2 0                      corrected, uncorrected
  *   throttle 4
  *   mig 1
+ *   instance MIG-…     a MIG device of it; at most eight
  *   numa 0
  *   nvlink 1 2 3                 numbers of GPUs (in the order of the file) it has NVLink to
  *   process 4711 1024 compute    pid, MiB ("none": not told), compute or graphics
@@ -57,6 +58,8 @@ struct gpu {
     unsigned util_gpu, util_mem, power, power_limit, temperature, sm_mhz, mem_mhz;
     unsigned long long ecc[2], throttle, nvlink;
     unsigned mig, numa;
+    char instance[8][96];
+    unsigned instances;
     struct {
         unsigned pid;
         unsigned long long mib;
@@ -160,6 +163,8 @@ static void read_gpu_line(struct gpu *g, const char *key, const char *v)
         sscanf(v, "%llu", &g->throttle);
     else if (strcmp(key, "mig") == 0)
         sscanf(v, "%u", &g->mig);
+    else if (strcmp(key, "instance") == 0 && g->instances < 8)
+        snprintf(g->instance[g->instances++], sizeof g->instance[0], "%s", v);
     else if (strcmp(key, "numa") == 0)
         sscanf(v, "%u", &g->numa);
     else if (strcmp(key, "nvlink") == 0)
@@ -417,6 +422,34 @@ int nvmlDeviceGetMigMode(void *h, unsigned *out, unsigned *pending)
     BEGIN_GPU(g, h);
     *pending = g->mig;
     return put_number(g->mig, out);
+}
+
+/* The handle of a MIG device is the place of its name. */
+int nvmlDeviceGetHandleByUUID(const char *uuid, void **out);
+int nvmlDeviceGetHandleByUUID(const char *uuid, void **out)
+{
+    int rc = begin(__func__);
+    if (rc)
+        return rc;
+    for (unsigned i = 0; i < world.n_gpus; i++)
+        for (unsigned k = 0; k < world.gpu[i].instances; k++)
+            if (strcmp(world.gpu[i].instance[k], uuid) == 0) {
+                *out = world.gpu[i].instance[k];
+                return NVML_RC_SUCCESS;
+            }
+    return NVML_RC_INVALID_ARGUMENT;
+}
+
+int nvmlDeviceGetDeviceHandleFromMigDeviceHandle(void *part, void **out);
+int nvmlDeviceGetDeviceHandleFromMigDeviceHandle(void *part, void **out)
+{
+    for (unsigned i = 0; i < world.n_gpus; i++)
+        for (unsigned k = 0; k < world.gpu[i].instances; k++)
+            if (part == world.gpu[i].instance[k]) {
+                *out = &world.gpu[i];
+                return NVML_RC_SUCCESS;
+            }
+    return NVML_RC_INVALID_ARGUMENT;
 }
 
 int nvmlDeviceGetP2PStatus(void *a, void *b, unsigned what, unsigned *out);

@@ -23,6 +23,13 @@ static uint64_t sum_of(const struct report_sample *s)
     for (uint32_t i = 0; i < s->tasks; i++)
         for (size_t k = 0; k < REPORT_TASK_COUNT; k++)
             sum = sum * 31 + (uint64_t)s->task[i].v[k];
+    for (uint32_t i = 0; i < s->givens; i++)
+        sum = sum * 31 + s->given[i].gpu + str_hash(str_of(s->given[i].pod));
+    for (uint32_t i = 0; i < s->acks; i++)
+        sum = sum * 31 + s->ack[i].id * 2 + s->ack[i].done;
+    for (size_t i = 0; i < REPORT_KUBELET_COUNT; i++)
+        sum = sum * 31 + (uint64_t)s->kubelet[i];
+    sum = sum * 31 + (uint64_t)s->hold.since_ms + str_hash(str_of(s->hold.reason));
     return sum * 31 + s->findings;
 }
 
@@ -30,6 +37,9 @@ static void check(const struct report_head *h, const struct report_sample *s)
 {
     must(h->gpus <= REPORT_GPUS_MAX && s->parts <= REPORT_PARTS_MAX);
     must(s->tasks <= REPORT_TASKS_MAX && s->findings <= REPORT_FINDINGS_MAX && s->t_ms >= 0);
+    must(s->givens <= REPORT_GIVEN_MAX && s->acks <= REPORT_ACKS_MAX && s->hold.since_ms >= 0);
+    for (uint32_t i = 0; i < s->givens; i++)
+        must(s->given[i].gpu < h->gpus && s->given[i].pod[0]);
     for (uint32_t i = 0; i < s->parts; i++)
         must(s->part[i].gpu < h->gpus);
     for (uint32_t i = 0; i < s->findings; i++)

@@ -6,13 +6,16 @@ The driver is the fake library (tests/fakes/nvml.c); what it says is written her
 import contextlib
 import json
 import os
+import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import cluster as cl  # noqa: E402
+import fake_kubelet as kubelet  # noqa: E402
 from cases import Cases, same  # noqa: E402
 from cluster import BUILD, wait_for  # noqa: E402
 
@@ -39,12 +42,36 @@ class Machine:
             env["NIGHTSHIFT_TOKEN"] = token
         argv = [f"{BUILD}/nightshift-agent", "--server", server or f"unix:{self.c.run}/api.sock", "--cgroup", self.c.cgroup,
                 "--state", self.c.state, "--nvml", DRIVER, "--node-name", self.node, "--interval-ms", "200", "--report-ms", "200",
-                *more]
+                "--kubelet", "", "--control", self.control, "--keep", f"{self.c.folder}/keep", *more]
         log = open(f"{self.c.folder}/agent.log", "ab")
         agent = subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         log.close()
         self.agents.append(agent)
+        wait_for("the agent to listen", lambda: os.path.exists(self.control))
         return agent
+
+    @property
+    def control(self):
+        return f"{self.c.folder}/agent.sock"
+
+    def say(self, *words, code=0):
+        """What an owner types on the machine."""
+        done = subprocess.run([f"{BUILD}/nightshift-agent", *words, "--control", self.control], capture_output=True, text=True,
+                              check=False)
+        same(done.returncode, code)
+        return done.stdout + done.stderr
+
+    def nightshift(self, *words):
+        env = os.environ | {"NIGHTSHIFT_SERVER": f"unix:{self.c.run}/api.sock"}
+        return subprocess.run([f"{BUILD}/nightshift", *words], env=env, capture_output=True, text=True, check=True).stdout
+
+    def command(self, what, task, **more):
+        """Sent, and what became of it."""
+        sent = self.c.ask("POST", f"/v1/nodes/{self.node}/commands", {"what": what, "task": task, **more})
+        same((sent["state"], sent["what"], sent["task"]), ("sent", what, task))
+        path = f"/v1/nodes/{self.node}/commands"
+        return wait_for("the agent's answer", lambda: (lambda x: x if x["state"] != "sent" else None)(
+            [x for x in self.c.ask("GET", path)["commands"] if x["id"] == sent["id"]][0]))
 
     def stop_agents(self):
         for agent in self.agents:
@@ -293,7 +320,7 @@ def _(m):
 def _(m):
     path = f"/v1/nodes/{m.node}/report"
     head = f"nightshift-report 1\nfrom {m.node} boot 1 0 0.1.0\n"
-    for text, says in (("", "no report"), ("nightshift-report 2\n", "no report"), (head, "no sample"),
+    for text, says in (("", "no report"), ("nightshift-report 3\n", "no report"), (head + "s 1\nD\n", "line 4"), (head, "no sample"),
                        (head + "s 1\ng 0 1\n", "line 4"), (head + "s 1\nn 1\n", "line 4"), (head + "s x\n", "line 3"),
                        (head.replace(m.node, "elsewhere") + "s 1\n", "elsewhere"), (head + "s 1\nwhat 1\n", "line 4")):
         status, answer = m.c.call("POST", path, text.encode(), kind="application/octet-stream")
@@ -312,6 +339,285 @@ def _(m):
     wait_for("silence", lambda: not m.state()["reports"])
     same((m.gpu(0)["util_percent"], m.gpu(0)["parts"], m.load()["cpu_milli"]), (None, [], None))
     agent.send_signal(signal.SIGCONT)
+    m.wait_reports()
+
+
+CONTAINERS = {"ours": "a" * 64, "theirs": "b" * 64, "late": "c" * 64}
+
+
+@contextlib.contextmanager
+def in_pod(m, name, driver):
+    """A process in a container's control group, as a driver of the kubelet names it."""
+    uid = "0f3a6b1c-7d52-4c86-9e52-a1b2c3d4e5f6"
+    path = {"cgroupfs": f"burstable/pod{uid}/{CONTAINERS[name]}",
+            "systemd": f"x-kubepods-burstable.slice/x-kubepods-burstable-pod{uid.replace('-', '_')}.slice/"
+                       f"cri-containerd-{CONTAINERS[name]}.scope"}[driver]
+    v1 = "memory/" if os.path.isdir("/sys/fs/cgroup/memory") else ""
+    top = f"/sys/fs/cgroup/{v1}{m.c.cgroup.replace('/', '-')}-kubepods"
+    os.makedirs(f"{top}/{path}", exist_ok=True)
+    process = subprocess.Popen(["sleep", "600"])
+    try:
+        with open(f"{top}/{path}/cgroup.procs", "w", encoding="ascii") as f:
+            f.write(str(process.pid))
+        yield process.pid
+    finally:
+        process.kill()
+        process.wait()
+        for folder, _, _ in os.walk(top, topdown=False):
+            with contextlib.suppress(OSError):
+                os.rmdir(folder)
+
+
+@case("on Kubernetes the parts of a GPU are pods too, and the kubelet says who has it")
+def _(m):
+    python = kubelet.python_with_grpc()
+    if not python:
+        print("skipped: no python3-grpcio here")
+        return
+    m.driver_says([], ["mig 1", "instance MIG-71"])
+    logs = f"{m.c.folder}/containers"
+    os.makedirs(logs, exist_ok=True)
+    job = m.c.submit(["sleep", "600"], uid=OURS, tenant="ours", name="mine", resources={"gpus": 1, "cpus": 1, "mem": "64Mi"})
+    m.c.wait_state(job, "running")
+    fake = kubelet.Kubelet(m.c.folder, python)
+    m.start_agent("--kubelet", fake.socket, "--pod-logs", logs, "--kube-prefix", "ns-")
+    m.wait_reports()
+    wait_for("the kubelet", lambda: m.load()["kubelet"] == {"pods": 0, "containers": 0, "devices_given": 0, "devices": 0})
+    uuids = [g["uuid"] for g in m.c.ask("GET", "/v1/gpus")["gpus"]]
+    pod = f"nightshift-{job}-1-0"
+    pods = [("ns-ours", pod, "job", [uuids[0]]), ("web", "shop-1", "train", ["MIG-71"]), ("kube-system", "dns", "dns", [])]
+    fake.says(pods, allocatable=[uuids[0], "MIG-71"])
+    for container, (space, name, what) in {"ours": ("ns-ours", pod, "job"), "theirs": ("web", "shop-1", "train")}.items():
+        open(f"{logs}/{name}_{space}_{what}-{CONTAINERS[container]}.log", "w", encoding="ascii").close()
+    with in_pod(m, "ours", "cgroupfs") as a, in_pod(m, "theirs", "systemd") as b, in_pod(m, "late", "cgroupfs") as c:
+        m.driver_says(["memory 80000 60000", "utilisation 90 40", f"process {a} 20000 compute", f"process {b} 30000 compute",
+                       f"process {c} 5000 compute", f"load {a} 40", f"load {b} 30", f"load {c} 10"],
+                      ["mig 1", "instance MIG-71"])
+        gpu = wait_for("the pods", lambda: (lambda g: g if len(g["pods"]) == 1 and g["util_percent"] == 90 else None)(m.gpu(0)))
+        same(gpu["pods"], [{"namespace": "ns-ours", "pod": pod, "container": "job", "device": uuids[0], "id": job}])
+        gpu = wait_for("the parts", lambda: (lambda g: g if len(g["parts"]) == 5 else None)(m.gpu(0)))
+        same({(p["kind"], p["name"]): (p["util_percent"], p["mem_mib"], p["pod"]) for p in gpu["parts"]},
+             {("job", "mine"): (40.0, 20000, pod), ("pod", "web/shop-1/train"): (30.0, 30000, "shop-1"),
+              ("other", None): (10.0, 5000, None), ("unknown", None): (10.0, 5000, None), ("idle", None): (10.0, 20000, None)})
+        adds_up(gpu)
+        same([(p["pod"], p["device"], p["id"]) for p in m.gpu(1)["pods"]], [("shop-1", "MIG-71", None)])
+        now = m.load()["kubelet"]
+        same((now["pods"], now["containers"], now["devices_given"]), (3, 3, 2))
+        # Who does not see everything sees a pod of no job without its names, and other tenants' not at all.
+        text = json.dumps([m.gpu(0, uid=THEIRS), m.gpu(1, uid=THEIRS)])
+        assert "shop-1" not in text and pod not in text and "(another pod)" in text, text
+        same([p["pod"] for p in m.gpu(0, uid=OURS)["parts"] if p["kind"] == "job"], [pod])
+        page = m.c.ask("GET", "/metrics")
+        line = [x for x in page.splitlines() if x.startswith("DCGM_FI_DEV_GPU_UTIL{") and uuids[0] in x][0]
+        assert f',pod="{pod}",namespace="ns-ours",container="job"}} 90' in line, line
+        line = [x for x in page.splitlines() if x.startswith("DCGM_FI_DEV_GPU_TEMP{") and uuids[1] in x][0]
+        assert ',pod="shop-1",namespace="web",container="train"}' in line, line
+        assert 'kind="pod",job="",user="",tenant="",pod="shop-1",namespace="web",container="train"} 30' in page, page
+        # A container whose log comes later gets its name then.
+        open(f"{logs}/late-1_web_app-{CONTAINERS['late']}.log", "w", encoding="ascii").close()
+        wait_for("its name", lambda: "web/late-1/app" in [p["name"] for p in m.gpu(0)["parts"]])
+        adds_up(m.gpu(0))
+        # A kubelet that refuses, talks nonsense or hangs: the machine is still measured, and has no pods.
+        for says in ("refuse", "garbage", "hang"):
+            fake.says(pods, says=says)
+            wait_for(f"the kubelet's {says}", lambda: m.load()["kubelet"] is None)
+            seen = m.load()["seen_ms"]
+            wait_for("more samples", lambda: m.load()["seen_ms"] > seen)
+            m.stop_agents()
+            fake.says(pods, allocatable=[uuids[0], "MIG-71"])
+            m.start_agent("--kubelet", fake.socket, "--pod-logs", logs, "--kube-prefix", "ns-")
+            wait_for("the kubelet again", lambda: (m.load()["kubelet"] or {}).get("pods") == 3)
+            same(m.load()["kubelet"]["devices"], 2)
+    fake.close()
+    m.c.ask("POST", f"/v1/jobs/{job}/cancel", {})
+    m.c.wait_end(job)
+
+
+# ---- its own figures ----
+
+def scrape(port, request=b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"):
+    with socket.create_connection(("127.0.0.1", port), timeout=cl.PATIENCE_S) as s:
+        s.sendall(request)
+        out = b""
+        while (some := s.recv(65536)):
+            out += some
+    return out.decode()
+
+
+@case("the agent's own page has the daemon's series, and answers nothing else")
+def _(m):
+    m.driver_says(["memory 80000 1000", "utilisation 55 5"])
+    m.start_agent("--metrics", "127.0.0.1:0")
+    m.wait_reports()
+    port = int(wait_for("its port", lambda: [x for x in m.log().split() if x.startswith("port=")])[0][5:])
+    page = wait_for("the load", lambda: (lambda p: p if "} 55\n" in p else None)(scrape(port)))
+    head, body = page.split("\r\n\r\n", 1)
+    assert head.startswith("HTTP/1.1 200") and "application/openmetrics-text" in head and body.endswith("# EOF\n"), page
+    same(int(head.split("Content-Length: ")[1].split()[0]), len(body))
+
+    def names(text):
+        return {x.split()[2] for x in text.splitlines() if x.startswith("# TYPE DCGM_") or x.startswith("# TYPE nightshift_gpu_part")}
+
+    def line(text, start):
+        return [x for x in text.splitlines() if x.startswith(start)][0]
+
+    theirs = m.c.ask("GET", "/metrics")
+    same(names(body), names(theirs))
+    same(line(body, 'DCGM_FI_DEV_GPU_UTIL{gpu="0"'), line(theirs, 'DCGM_FI_DEV_GPU_UTIL{gpu="0"'))
+    assert "nightshift_agent_reports{" in body and "nightshift_node_held{" in body, body
+    if shutil.which("promtool"):
+        subprocess.run(["promtool", "check", "metrics"], input=body.encode(), check=True)
+    same(scrape(port, b"GET / HTTP/1.1\r\n\r\n").split()[1], "404")
+    same(scrape(port, b"POST /metrics HTTP/1.1\r\nContent-Length: 1\r\n\r\n").split()[1], "405")
+    with contextlib.suppress(ConnectionResetError):
+        same(scrape(port, b"GET /" + b"x" * 10000), "")  # too long: closed
+    # Those who say nothing are let go, and hold up nobody for long.
+    idle = [socket.create_connection(("127.0.0.1", port)) for _ in range(20)]
+
+    def works():
+        try:
+            return "# EOF" in scrape(port)
+        except ConnectionResetError:
+            return False
+    wait_for("the page again", works)
+    for s in idle:
+        s.close()
+
+
+# ---- the owner's hold ----
+
+@case("a machine that its owner holds is taken back, and nothing is thawed there until it is released")
+def _(m):
+    m.driver_says()
+    m.start_agent()
+    m.wait_reports()
+    script = f"n=$(cat {m.c.work}/hold.n 2>/dev/null || echo 0); trap 'echo $n >{m.c.work}/hold.n; exit 85' USR1; " \
+             f"until [ -e {m.c.work}/hold.go ]; do n=$((n + 1)); sleep 0.05; done"
+    job = m.c.submit(["sh", "-c", script], uid=0, tenant="ours", volumes=[f"{m.c.work}:{m.c.work}"],
+                     freeze={"mode": "signal", "signal": "USR1", "grace": "10s"},
+                     resources={"gpus": 1, "cpus": 1, "mem": "64Mi"})
+    m.c.wait_state(job, "running")
+    wait_for("its processes", lambda: m.c.job_pids(job))
+    same(m.say("show"), "not held\n")
+    said = m.say("hold", "--reason", "a talk at three")
+    assert "held by root since" in said and "a talk at three" in said, said
+    node = wait_for("the hold", lambda: (lambda n: n if n["held"] else None)(m.state()))
+    same((node["held"]["by"], node["held"]["reason"], node["held"]["until_ms"], node["pool"], node["open"]),
+         ("root", "a talk at three", None, "owner-held", False))
+    m.c.wait_state(job, "frozen")
+    wait_for("nothing of it to run", lambda: not m.c.job_pids(job))
+    assert "is held by its owner (root) since" in m.nightshift("nodes"), m.nightshift("nodes")
+    assert "held by its owner (root) since" in m.nightshift("why", str(job)), m.nightshift("why", str(job))
+    rows = m.c.ask("GET", "/v1/audit?what=node.hold")["rows"]
+    assert "a talk at three" in rows[0]["reason"] and rows[0]["subject"] == m.node, rows[0]
+    # It outlives agent and daemon; nobody's thaw counts, and the pool is the owner's.
+    m.stop_agents()
+    m.c.kill_daemon()
+    m.c.start()
+    m.c.wait_ready()
+    same((m.c.job(job)["state"], m.state()["pool"]), ("frozen", "owner-held"))
+    m.start_agent()
+    m.wait_reports()
+    wait_for("the hold again", lambda: (m.state()["held"] or {}).get("reason") == "a talk at three")
+    m.c.call("POST", f"/v1/jobs/{job}/thaw", {})
+    same(m.c.call("POST", "/v1/pools/owner-held/open", {"for": "1h"})[0], 409)
+    same(m.c.call("PUT", "/v1/pools/owner-held", {"nodes": []})[0], 409)
+    seen = m.load()["seen_ms"]
+    wait_for("more reports", lambda: m.load()["seen_ms"] > seen + 1000)
+    same((m.c.job(job)["state"], m.c.job_pids(job)), ("frozen", []))
+    same(m.say("release"), "not held\n")
+    m.c.wait_state(job, "running")
+    same((m.state()["held"], m.state()["pool"]), (None, None))
+    same([p["name"] for p in m.c.ask("GET", "/v1/pools")["pools"]], [])
+    # With a time it ends by itself; it counts from when it was said.
+    m.say("hold", "--for", "2s")
+    m.c.wait_state(job, "freezing", "frozen")
+    m.c.wait_state(job, "running")
+    same(m.say("show"), "not held\n")
+    open(f"{m.c.work}/hold.go", "w", encoding="ascii").close()
+    m.c.wait_end(job)
+    # What is wrong is said, and nothing changes.
+    assert "--for" in m.say("hold", "--for", "soon", code=2), "no time"
+    assert "can be said" in m.say("shout", code=2), "no verb"
+    same(os.stat(m.control).st_mode & 0o777, 0o600)
+    m.stop_agents()
+    assert "agent.sock" in m.say("show", code=8), "nobody listens"
+
+
+# ---- commands ----
+
+def freezer(m, task):
+    v1 = os.path.isdir("/sys/fs/cgroup/freezer")
+    path = f"/sys/fs/cgroup/freezer/{m.c.cgroup}/{task}/freezer.state" if v1 else f"/sys/fs/cgroup/{m.c.cgroup}/{task}/cgroup.freeze"
+    with open(path, encoding="ascii") as f:
+        return f.read().strip() in ("FROZEN", "1")
+
+
+@case("an operator has the agent pause, throttle and resume a task; what is none is refused")
+def _(m):
+    m.driver_says()
+    path = f"/v1/nodes/{m.node}/commands"
+    job = m.c.submit(["sleep", "600"], uid=OURS, tenant="ours", freeze={"mode": "none"},
+                     resources={"cpus": 1, "mem": "64Mi"})
+    m.c.wait_state(job, "running")
+    task = f"{job}.1.0"
+    wait_for("its processes", lambda: m.c.job_pids(job))
+    same(m.c.call("POST", path, {"what": "pause", "task": task})[0], 409)  # nobody would do it
+    m.start_agent()
+    m.wait_reports()
+    same(m.command("pause", task, reason="too loud")["state"], "done")
+    assert freezer(m, task)
+    same(m.command("pause", task)["state"], "done")  # once more is as once
+    m.stop_agents()
+    m.start_agent()
+    m.wait_reports()
+    m.say("hold", "--for", "1h")
+    refused = m.command("resume", task)
+    same((refused["state"], "owner holds" in refused["text"], freezer(m, task)), ("refused", True, True))
+    m.say("release")
+    wait_for("the release", lambda: m.state()["held"] is None)
+    same((m.command("resume", task)["state"], freezer(m, task)), ("done", False))
+    same(m.command("throttle", task, weight=50)["state"], "done")
+    if os.path.isdir("/sys/fs/cgroup/cpu"):
+        same(cl.read_file(f"/sys/fs/cgroup/cpu/{m.c.cgroup}/{task}/cpu.shares"), b"512\n")
+    for body, status in (({"what": "pause", "task": f"{job + 7}.1.0"}, 404), ({"what": "pause", "task": "../.."}, 404),
+                         ({"what": "shoot", "task": task}, 400), ({"what": "throttle", "task": task}, 400),
+                         ({"what": "throttle", "task": task, "weight": 0}, 400), ({"what": "pause", "task": task, "weight": 5}, 400)):
+        same((body, m.c.call("POST", path, body)[0]), (body, status))
+    other = m.command("pause", f"{job}.9.0")  # a run that is not there
+    same((other["state"], "no such task" in other["text"]), ("refused", True))
+    same(m.c.call("POST", path, {"what": "pause", "task": task}, uid=OURS)[0], 403)
+    same(m.c.call("GET", path, uid=OURS)[0], 403)
+    rows = m.c.ask("GET", "/v1/audit?what=node.command")["rows"]
+    assert any(r["reason"] == "too loud" and task in json.dumps(r["after"]) for r in rows), rows
+    m.c.ask("POST", f"/v1/jobs/{job}/cancel", {})
+    m.c.wait_end(job)
+
+
+@case("over https the control plane's certificate is checked, and with its authority's the agent reports")
+def _(m):
+    m.driver_says()
+    c, folder = m.c, m.c.folder
+    for name, more in (("ours", []), ("others", [])):
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+                        "-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", f"{folder}/{name}.key",
+                        "-out", f"{folder}/{name}.crt", *more], check=True, capture_output=True)
+    c.ask("PUT", "/v1/users/agent-3", {})
+    c.ask("PUT", f"/v1/nodes/{m.node}/owners/agent-3", {})
+    token = c.ask("POST", "/v1/tokens", {"user": "agent-3", "name": "report", "scopes": ["report"]})["token"]
+    with open(f"{folder}/agent.token", "w", encoding="ascii") as f:
+        f.write(token + "\n")
+    os.chmod(f"{folder}/agent.token", 0o600)
+    c.kill_daemon()
+    c.options += ["--tls-cert", f"{folder}/ours.crt", "--tls-key", f"{folder}/ours.key"]
+    c.start()
+    c.wait_ready()
+    server = f"https://127.0.0.1:{c.port()}"
+    m.start_agent("--ca-file", f"{folder}/others.crt", "--token-file", f"{folder}/agent.token", server=server)
+    wait_for("the refusal", lambda: "agent.away" in m.log())
+    same(m.state()["reports"], False)
+    m.stop_agents()
+    m.start_agent("--ca-file", f"{folder}/ours.crt", "--token-file", f"{folder}/agent.token", server=server)
     m.wait_reports()
 
 

@@ -41,7 +41,16 @@ VALUES = {
             {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}]}}},
         "networkPolicy": {"from": [{"ipBlock": {"cidr": "192.0.2.0/24"}}],
                           "egress": [{"ports": [{"protocol": "TCP", "port": 8443}]}]},
+        "agent": {"nodeSelector": {"gpu": "yes"}, "tolerations": [{"operator": "Exists"}], "runtimeClassName": "nvidia",
+                  "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
+                      {"matchExpressions": [{"key": "gpu", "operator": "Exists"}]}]}}}, "priorityClassName": "lab",
+                  "capabilities": ["SYS_ADMIN"], "kubeletFolder": "/data/kubelet", "stateFolder": "/data/agent",
+                  "metrics": {"port": 9400}, "args": ["--log-level=debug"], "podLabels": {"c": "d"}, "podAnnotations": {"a": "b"},
+                  "caSecret": "authority", "server": "https://gpu.lab.example:443"},
         "priorityClassName": "lab", "serviceAccount": {"annotations": {"e": "f"}}},
+    "the agent with a driver of its own": {"agent": {"driverLibrary": "/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1", "privileged": True,
+                                                     "tokenSecret": "agent-token", "metrics": {"enabled": False}}},
+    "no agent": {"agent": {"enabled": False}},
     "no rules of admission": {"tenants": {"admission": False}, "networkPolicy": {"enabled": False}},
 }
 
@@ -62,6 +71,10 @@ WRONG = [
     ({"tenants": {"namespacePrefix": "a" * 21}}, ["tenants/namespacePrefix"]),
     ({"tenants": {"namespacePrefix": "kube-"}}, ["kube-"]),
     ({"tenants": {"members": {"exec": "yes"}}}, ["tenants/members/exec", "boolean"]),
+    ({"agent": {"args": ["log"]}}, ["agent/args"]),
+    ({"agent": {"driverLibrary": "libnvidia-ml.so.1"}}, ["agent/driverLibrary"]),
+    ({"agent": {"metrics": {"port": 0}}}, ["agent/metrics/port"]),
+    ({"agent": {"nodeselector": {}}}, ["nodeselector"]),
     ({"image": {"digest": "latest"}}, ["image/digest"]),
     ({"secrets": [{"name": "ldap"}]}, ["secrets/0", "secret"]),
     ({"uid": 0}, ["uid"]),
@@ -123,6 +136,27 @@ def _(site):
         one["spec"]["volumes"].append({"name": "state", "emptyDir": {}})
         site.post("/api/v1/namespaces/strict/pods?dryRun=All",
                   {"metadata": {"name": "x", "labels": one["metadata"]["labels"]}, "spec": one["spec"]})
+
+
+@case("the agent has no rights in the cluster, no capability and nothing of the machine but what it reads")
+def _(site):
+    objects = rendered()
+    one = next(o for o in objects if o["kind"] == "DaemonSet")["spec"]["template"]["spec"]
+    same((one["serviceAccountName"], one["automountServiceAccountToken"], one["hostPID"], one.get("hostNetwork")),
+         ("nightshift-agent", False, True, None))
+    box = one["containers"][0]["securityContext"]
+    same((box["capabilities"], box["allowPrivilegeEscalation"], box["readOnlyRootFilesystem"], box.get("privileged")),
+         ({"drop": ["ALL"]}, False, True, None))
+    writes = {m["name"] for m in one["containers"][0]["volumeMounts"] if not m.get("readOnly")}
+    same(writes, {"state", "run"})
+    bound = [s["name"] for o in objects if o["kind"] in ("ClusterRoleBinding", "RoleBinding") for s in o["subjects"]
+             if s["kind"] == "ServiceAccount"]
+    assert "nightshift-agent" not in bound, bound
+    assert not [o for o in rendered({"agent": {"enabled": False}}) if "agent" in o["metadata"]["name"]]
+    # Its pods are not the daemon's: neither its Service nor its NetworkPolicy means them.
+    labels = next(o for o in objects if o["kind"] == "DaemonSet")["spec"]["template"]["metadata"]["labels"]
+    service = next(o for o in objects if o["kind"] == "Service")["spec"]["selector"]
+    assert not service.items() <= labels.items(), (service, labels)
 
 
 @case("no secret is in the settings, and none is rendered but the certificate's own")

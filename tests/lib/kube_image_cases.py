@@ -55,7 +55,8 @@ class Lab(ks.rigs.Rig):
             "capacity": {"storage": "10Gi"}, "accessModes": ["ReadWriteOncePod"], "local": {"path": f"{self.folder}/volume"},
             "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [
                 {"key": "kubernetes.io/hostname", "operator": "In", "values": ["a"]}]}]}}}})
-        self.post("/api/v1/namespaces", {"metadata": {"name": HOME, "labels": {"pod-security.kubernetes.io/enforce": "restricted"}}})
+        # What is not the agent would pass the strictest rules (kube_chart_cases); the agent sees the machine.
+        self.post("/api/v1/namespaces", {"metadata": {"name": HOME, "labels": {"pod-security.kubernetes.io/enforce": "privileged"}}})
         self.helm("install", "nightshift", CHART)
         options = subprocess.run([f"{BUILD}/nightshiftd", "--help"], capture_output=True, text=True, timeout=60, check=True)
         self.engine = "--kube-namespace" in options.stdout
@@ -71,6 +72,7 @@ class Lab(ks.rigs.Rig):
                  {"name": "KUBERNETES_SERVICE_PORT", "value": str(self.ports["apiserver"])}]
         ks.helm(*args, "--namespace", HOME, env={"KUBECONFIG": self.kubeconfig, "HOME": self.folder},
                 values={"image": {"repository": NAME, "tag": "test"}, "env": where,
+                        "agent": {"server": f"https://nightshift.{HOME}.svc:7433", "kubeletFolder": f"{self.folder}/a/kubelet"},
                         "jobs": {"image": images.BUSYBOX, "stateSize": "0", "homeSize": "0"}})
 
     def wait_up(self, other_than=None):
@@ -170,6 +172,38 @@ def _(lab):
     lab.send(ks.print_tenant("lab"))  # as the engine does, so that the job need not wait for it
     out = lab.inside("nightshift", "run", "--tenant", "lab", "--cpus", "1", "--mem", "64Mi", "sh", "-c", "echo it runs; id -u")
     assert "it runs" in out, out
+
+
+@case("the agent's pod reports for its node with the cluster's word, without a capability, and knows the pods there")
+def _(lab):
+    need_engine(lab)
+    # There is no DNS here, so its pod is told where the service's name is.
+    lab.patch(f"/apis/apps/v1/namespaces/{HOME}/daemonsets/nightshift-agent", {"spec": {"template": {"spec": {"hostAliases": [
+        {"ip": lab.get(POD)["status"]["podIP"], "hostnames": [f"nightshift.{HOME}.svc"]}]}}}})
+    lab.kubectl("label", "node", "a", "nvidia.com/gpu.present=true")
+    agent = f"/api/v1/namespaces/{HOME}/pods?labelSelector=app.kubernetes.io/name%3Dnightshift-agent"
+    lab.wait(lambda: [p for p in lab.get(agent)["items"] if p["status"]["phase"] == "Running"], "the agent's pod", 120)
+    name = lab.get(agent)["items"][0]["metadata"]["name"]
+
+    def load():
+        return json.loads(lab.inside("nightshift", "nodes", "-o", "json"))["nodes"][0]
+    try:
+        lab.wait(lambda: load()["reports"], "its reports", 120)
+    finally:
+        print("# " + lab.kubectl("-n", HOME, "logs", name, "--tail", "8").replace("\n", "\n# "))
+    program = "/usr/local/libexec/nightshift/nightshift-agent"
+    same(lab.kubectl("-n", HOME, "exec", name, "--", program, "show"), "not held\n")
+    rows = dict(line.split(":", 1) for line in lab.kubectl("-n", HOME, "exec", name, "--", "cat", "/proc/self/status").splitlines())
+    same((rows["CapEff"].strip(), rows["NoNewPrivs"].strip(), rows["Seccomp"].strip()), ("0" * 16, "1", "2"))
+    address = lab.get(agent)["items"][0]["status"]["podIP"]
+    page = subprocess.run(["curl", "-sS", f"http://{address}:9433/metrics"], capture_output=True, text=True, timeout=60, check=True).stdout
+    assert 'nightshift_agent_reports{node="a"} 1' in page and page.endswith("# EOF\n"), page
+    assert int(page.split('nightshift_agent_pods{node="a"} ')[1].split()[0]) >= 2, page  # the daemon's and its own
+    lab.kubectl("-n", HOME, "exec", name, "--", program, "hold", "--reason", "mine")
+    lab.wait(lambda: (load()["held"] or {}).get("reason") == "mine", "the hold")
+    lab.wait(lambda: "nightshift" in json.dumps(lab.get("/api/v1/nodes/a")["spec"].get("taints", [])), "the taint of a hand-back")
+    lab.kubectl("-n", HOME, "exec", name, "--", program, "release")
+    lab.wait(lambda: load()["held"] is None, "the release")
 
 
 @case("nightshift-init is where jobs take it from")

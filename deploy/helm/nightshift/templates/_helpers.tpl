@@ -11,6 +11,19 @@ app.kubernetes.io/name: nightshift
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 
+{{/* Another name than the daemon's, which its Service and its NetworkPolicy go by. */}}
+{{- define "nightshift.agentSelector" -}}
+app.kubernetes.io/name: nightshift-agent
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "nightshift.agentLabels" -}}
+{{ include "nightshift.agentSelector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end }}
+
 {{- define "nightshift.image" -}}
 {{- if .Values.image.digest -}}
 {{ .Values.image.repository }}@{{ .Values.image.digest }}
