@@ -129,8 +129,7 @@ static void on_gathered(void *ctx)
     all->bounds = 0;
 }
 
-/* Whoever hears of it writes it down: one by one that is a commit for each, in the disk's queue before those of the
- * API server that the next bindings wait for. */
+/* Whoever hears of it writes it down, and one by one that is many small commits: together half the bytes are written. */
 void task_tell_started_soon(struct kube *k, struct task *t)
 {
     struct tasks *all = &k->tasks;
