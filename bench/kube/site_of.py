@@ -24,6 +24,8 @@ NAME = re.compile(rb'"name":"([^"]+)"')
 VERSION = re.compile(rb'"resourceVersion":"([^"]+)"')
 QUIET_S = 30  # without a binding for so long nothing will come any more
 MAKERS = 8
+SERVERS = ("apiserver", "etcd", "controllers", "kwok")
+SETTLE_S = 60  # what they have left to do after a work may take so long
 
 
 class Stuck(Exception):
@@ -85,6 +87,37 @@ class Witness:
         return sorted(self.seen.values())
 
 
+def cpu_of(rig):
+    """Seconds of CPU that each of the servers has used."""
+    return {name: Process(rig.parts[name].process.pid, None).cpu_s() for name in SERVERS}
+
+
+class Meter:
+    """What the servers did from its beginning on: their CPU, and how many bindings were at work at a time."""
+
+    BINDINGS = re.compile(r'^apiserver_request_duration_seconds_sum\{.*subresource="binding".*\} (\S+)$', re.M)
+
+    def __init__(self, rig):
+        self.rig = rig
+        self.cpu, self.took, self.idle, self.began = cpu_of(rig), self.took_s(), self.idle_s(), time.monotonic()
+
+    def took_s(self):
+        """Of all bindings, in the server's handlers."""
+        return sum(map(float, self.BINDINGS.findall(self.rig.get("/metrics"))))
+
+    def idle_s(self):
+        with open("/proc/stat", encoding="utf-8") as f:
+            words = f.readline().split()
+        return (int(words[4]) + int(words[5])) / os.sysconf("SC_CLK_TCK")
+
+    def figures(self, pods, pods_s):
+        now, idle, past = cpu_of(self.rig), self.idle_s(), time.monotonic() - self.began
+        figures = {f"{name}_ms": (now[name] - self.cpu[name]) * 1e3 / pods for name in SERVERS}
+        figures["idle"] = (idle - self.idle) / past / os.cpu_count()
+        figures["at_work"] = (self.took_s() - self.took) * pods_s / pods
+        return figures
+
+
 class Process:
     """What a process has used, as the kernel counts it."""
 
@@ -140,7 +173,18 @@ class Site:
         self.rig.ask("DELETE", f"{PODS}?gracePeriodSeconds=0", timeout=300)
         self.rig.wait(lambda: not self.rig.get(f"{PODS}?limit=1")["items"], "the pods are gone", 300)
         self.rig.ask("DELETE", f"/api/v1/namespaces/{SPACE}/events", timeout=300)
-        time.sleep(2)
+        self.settle()
+
+    def settle(self):
+        """The servers use no less CPU in two seconds than in the two before: nothing is left of the last work."""
+        used, until = float("inf"), time.monotonic() + SETTLE_S
+        while time.monotonic() < until:
+            before = sum(cpu_of(self.rig).values())
+            time.sleep(2)
+            now = sum(cpu_of(self.rig).values()) - before
+            if now >= used * 0.9:
+                return
+            used = now
 
     @contextlib.contextmanager
     def kube_scheduler(self):

@@ -1,10 +1,11 @@
 /* client - requests to a Kubernetes API server, on the loop: calls with an answer, and streams.
  *
- * Calls go over one HTTP/2 connection, at most in_flight_max at a time and the rest in their order; a time-out
- * makes a new connection for those after it.  A call is tried once more after a 401 when the token has changed
- * meanwhile, and when the connection it was given to was closing and no byte came back; nothing else is: 429, 409 and
- * the rest are the caller's to answer.  Without an answer a call may or may not have been carried out, and a lost
- * connection may have it carried out twice: give what you create a name.
+ * Calls go over one HTTP/2 connection, over up to four when there are many, at most in_flight_max at a time and the
+ * rest are begun in their order; watches have another connection.  A time-out makes new ones for those after it.
+ * A call is tried once more after a 401 when the token has changed meanwhile, and when the connection it was given to
+ * was closing and no byte came back; nothing else is: 429, 409 and the rest are the caller's to answer.  Without an
+ * answer a call may or may not have been carried out, and a lost connection may have it carried out twice: give what
+ * you create a name.
  * Callbacks run on the loop and never inside a call to this module, and may send, cancel, open and close whatever
  * they like; only kube_client_free is not for them.  It knows JSON only where a server tells what went wrong.
  */
@@ -69,7 +70,7 @@ typedef bool kube_data_fn(void *ctx, struct str chunk);
 struct kube_stream *kube_open(struct kube_client *c, struct str path, uint64_t idle_ms,
                               kube_data_fn *on_data, kube_reply_fn *on_end, void *ctx);
 
-/* The same over the connection of the calls: for a watch.  on_data must not pause. */
+/* The same over a connection that all of these share: for a watch.  on_data must not pause. */
 struct kube_stream *kube_open_shared(struct kube_client *c, struct str path, uint64_t idle_ms,
                                      kube_data_fn *on_data, kube_reply_fn *on_end, void *ctx);
 struct kube_stream *kube_close(

@@ -13,7 +13,8 @@ TAILQ_HEAD(kube_execs, kube_exec);
 
 struct kube_handle; /* a libcurl handle for calls, used again and again */
 
-#define KUBE_RETIRED_MAX 8
+#define KUBE_LANES 4
+#define KUBE_RETIRED_MAX (8 * (1 + KUBE_LANES))
 
 struct kube_client {
     struct loop *loop;
@@ -21,7 +22,9 @@ struct kube_client {
     const struct kube_config *config;
     struct kube_credential *credential;
     struct loop_watch *kick; /* a timer: what was asked for outside is begun on the loop */
-    struct kube_multi *shared, *own;
+    struct kube_multi *lane[KUBE_LANES]; /* of the calls, a connection each */
+    struct kube_multi *shared;           /* of the watches, one connection */
+    struct kube_multi *own;              /* of other streams, a connection for each of them */
     struct kube_multi *retired[KUBE_RETIRED_MAX]; /* until their last transfer ends */
     struct kube_calls waiting, running;
     struct kube_streams streams, ready; /* those without and with something to tell */
@@ -34,7 +37,7 @@ struct kube_client {
 
 void kube_client_kick(struct kube_client *c);
 
-/* No transfer begun from now on uses the connections of this multi: one of them does not answer. */
+/* A connection of this multi does not answer: no transfer begun from now on uses one that is there now. */
 void kube_client_retire(struct kube_client *c, const struct kube_multi *m);
 
 struct curl_slist *kube_headers(const struct kube_identity *who, const char *content_type);

@@ -7,7 +7,7 @@
 #include "engine/kube/state.h"
 
 #define TICK_MS 250
-/* The watches share the connection.  With 128 a binding took more than twice the CPU of one with 64. */
+/* With 128 a binding took more than twice the CPU of one with 64. */
 #define IN_FLIGHT 64
 
 int64_t kube_now_ms(const struct kube *k)
@@ -355,6 +355,7 @@ int engine_kube_new(const struct kube_engine_config *c, struct engine *out, stru
     }
     kube_client_set_in_flight(k->client, IN_FLIGHT);
     classes_init(k);
+    tasks_init(k);
     copies_init(k);
     names_intern(&k->devices, STR("")); /* number 0 */
     k->soon = loop_wakeup(c->loop, on_soon, k);

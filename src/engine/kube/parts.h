@@ -94,6 +94,7 @@ struct task {
     enum err_code failed; /* its start did, for what `word` says; 0: it did not */
     uint32_t claims;      /* of its pod that know its machine */
     bool began, told_started, told_ended, forgotten;
+    bool tell_soon; /* that it has started: see tasks.bound */
     struct follow *log;
     int64_t ended_ms; /* by the clock of the loop: its log has so long to come */
     int64_t stuck_since_ms;
@@ -106,7 +107,10 @@ struct task {
 struct tasks {
     struct task **at;
     size_t n, cap;
-    struct map by_id; /* see task_key */
+    struct map by_id;      /* see task_key */
+    struct task_id *bound; /* those that are told to have started when `gather` is over */
+    size_t bounds, bound_cap;
+    struct loop_watch *gather;
 };
 
 struct space; /* the namespace of a tenant: see spaces.c */

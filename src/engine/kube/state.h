@@ -82,6 +82,7 @@ void tasks_tell_all(struct kube *k);
 void tasks_tick(struct kube *k);
 void tasks_step_all(struct kube *k);             /* what waited until we decide again */
 void tasks_step(struct kube *k, struct task *t); /* does what is next */
+void tasks_init(struct kube *k);
 void tasks_free(struct kube *k);
 int tasks_start(struct kube *k, const struct engine_start *s, struct err *e) MUST_USE;
 struct task_stop {
@@ -130,6 +131,7 @@ struct kept *kept_free(struct kept *p); /* NULL ok */
 void task_set_text(char **at, const char *text);
 void task_reach_bound(struct task *t);
 void task_tell_started(struct kube *k, struct task *t);
+void task_tell_started_soon(struct kube *k, struct task *t); /* with others; once */
 void task_tell_progress(struct kube *k, struct task *t, const char *text);
 void task_ended(struct kube *k, struct task *t, enum task_end why, int code, int signo);
 /* Nothing of it ran.  What there is of its pod goes; a start of the same task may come again. */

@@ -80,7 +80,9 @@ void tasks_pod(struct kube *k, struct task *t, const struct kube_pod *p)
     } else if (p->stand.kind == STAND_RUNNING && !p->stand.init) {
         t->step = STEP_RUNNING;
         t->began = true;
-        if (!t->told_started)
+        if (t->gang)
+            task_tell_started_soon(k, t);
+        else if (!t->told_started)
             task_tell_started(k, t);
         if (!t->log && !t->gang)
             t->log = follow_new(k, t);
@@ -88,8 +90,8 @@ void tasks_pod(struct kube *k, struct task *t, const struct kube_pod *p)
         task_reach_bound(t);
         if (!t->gang)
             pod_waits(k, t, p);
-        else if (!t->told_started)
-            task_tell_started(k, t);
+        else
+            task_tell_started_soon(k, t);
     } else if (t->step == STEP_MAKING && !t->gang) {
         buf_free(&t->document);
         t->step = STEP_BINDING;

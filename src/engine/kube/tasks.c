@@ -12,6 +12,7 @@
 #define STUCK_MS 300000   /* an image that does not come */
 #define ORPHAN_MS 30000   /* a pod without a machine that nobody starts */
 #define COPY_WAIT_MS 250  /* until it is looked again whether its job's copy is right */
+#define GATHER_MS 50      /* in which pods of others that are bound are told together */
 #define DOCUMENT_MAX (4u << 20)
 
 /* ---- the table ---- */
@@ -72,6 +73,8 @@ void tasks_free(struct kube *k)
     for (size_t i = 0; i < k->tasks.n; i++)
         task_free(k->tasks.at[i]);
     free(k->tasks.at);
+    free(k->tasks.bound);
+    loop_unwatch(k->tasks.gather);
     map_free(&k->tasks.by_id);
 }
 
@@ -109,6 +112,39 @@ void task_tell_started(struct kube *k, struct task *t)
     t->told_started = true;
     kube_tell(
         k, &(struct engine_event){ .kind = ENGINE_STARTED, .task = t->id, .t_ms = kube_now_ms(k) });
+}
+
+static void on_gathered(void *ctx)
+{
+    struct kube *k = ctx;
+    struct tasks *all = &k->tasks;
+    for (size_t i = 0; i < all->bounds; i++) {
+        struct task *t = tasks_find(k, all->bound[i]);
+        if (!t)
+            continue;
+        t->tell_soon = false;
+        if (!t->told_started && (t->step == STEP_BOUND || t->step == STEP_RUNNING))
+            task_tell_started(k, t);
+    }
+    all->bounds = 0;
+}
+
+/* Whoever hears of it writes it down, and one by one that is many small commits: together half the bytes are written. */
+void task_tell_started_soon(struct kube *k, struct task *t)
+{
+    struct tasks *all = &k->tasks;
+    if (!k->is_ready || t->told_started || t->tell_soon)
+        return;
+    if (all->bounds == 0)
+        loop_timer_set(all->gather, GATHER_MS, 0);
+    t->tell_soon = true;
+    vec_grow(all->bound, all->bounds, all->bound_cap);
+    all->bound[all->bounds++] = t->id;
+}
+
+void tasks_init(struct kube *k)
+{
+    k->tasks.gather = loop_timer(k->config.loop, on_gathered, k);
 }
 
 void task_tell_progress(struct kube *k, struct task *t, const char *text)
@@ -267,8 +303,8 @@ static void on_bound(void *ctx, const struct kube_reply *r)
     if (r->status == 200 || r->status == 201) {
         task_reach_bound(t);
         t->tries = 0;
-        if (t->gang && t->step == STEP_BOUND && !t->told_started)
-            task_tell_started(k, t);
+        if (t->gang && t->step == STEP_BOUND)
+            task_tell_started_soon(k, t);
     } else if (r->status == 404) {
         t->gone = true;
         task_ended(k, t, t->stop ? t->stop_why : END_LOST, 0, SIGKILL);
