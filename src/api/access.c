@@ -1,5 +1,6 @@
 /* Who may do what: the one place that answers it, from the route's access, the caller's roles and whose thing
  * it is.  See auth/role.h for the table. */
+#include "api/lent.h"
 #include "api/state.h"
 #include "sys/weak.h"
 

@@ -5,6 +5,7 @@
 #include "api/apply.h"
 #include "api/audit.h"
 #include "api/directory.h"
+#include "api/lent.h"
 
 static struct people *people_of(const struct applying *p)
 {

@@ -1,5 +1,5 @@
 /* What pools and reservations share: both have a name, machines and times, and jobs that have to leave. */
-#include "api/state.h"
+#include "api/lent.h"
 #include "base/parse.h"
 
 #define FOR_MAX_MS (INT64_C(366) * 24 * 3600000)

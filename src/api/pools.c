@@ -1,5 +1,6 @@
 /* Machines that are lent at times: which, when, and what has to leave them. */
 #include "api/audit.h"
+#include "api/lent.h"
 
 #define WEEK_MS (7 * 24 * INT64_C(3600000))
 #define STRETCHES_MAX 200 /* of a week that is shown */

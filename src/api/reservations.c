@@ -1,5 +1,6 @@
 /* Machines that are one tenant's for a time: which, when, and what may still run there. */
 #include "api/audit.h"
+#include "api/lent.h"
 
 #define GPUS_MAX UINT64_C(1000000)
 

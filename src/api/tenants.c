@@ -3,6 +3,7 @@
 
 #include "api/audit.h"
 #include "api/directory.h"
+#include "api/lent.h"
 
 /* ---- showing ---- */
 

@@ -1,6 +1,7 @@
 /* People: their roles on the site, how they sign in, which machines are theirs. */
 #include "api/audit.h"
 #include "api/directory.h"
+#include "api/lent.h"
 #include "store/directory.h"
 
 /* ---- showing ---- */
