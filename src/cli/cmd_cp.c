@@ -183,7 +183,8 @@ static int run_session(struct cli *c, struct session *s, const char *label, uint
         if (signals_end(&signals))
             return err_set(e, ERR_UNAVAILABLE, "interrupted; nothing was copied");
         is = session_step(s, p, e);
-        progress_set(bar, session_bytes(s));
+        /* what tar adds around the files is not counted */
+        progress_set(bar, total ? MIN(session_bytes(s), total) : session_bytes(s));
     }
     if (is == SESSION_REFUSED)
         return -1;
