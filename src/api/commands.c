@@ -307,13 +307,14 @@ void put_held(struct json_out *w, struct api *a, struct str node)
 void put_held_list(struct json_out *w, struct api *a)
 {
     struct control_pool p;
+    if (!control_pool_find(a->config.control, STR(POOL_HELD), &p) || p.nodes == 0)
+        return;
     json_begin(w, "held", '[');
-    if (control_pool_find(a->config.control, STR(POOL_HELD), &p))
-        for (size_t i = 0; i < MIN(p.nodes, (size_t)HELD_SHOWN); i++) {
-            json_begin(w, NULL, '{');
-            json_put_str(w, "node", str_of(p.node[i]));
-            put_hold(w, a, str_of(p.node[i]));
-            json_end(w, '}');
-        }
+    for (size_t i = 0; i < MIN(p.nodes, (size_t)HELD_SHOWN); i++) {
+        json_begin(w, NULL, '{');
+        json_put_str(w, "node", str_of(p.node[i]));
+        put_hold(w, a, str_of(p.node[i]));
+        json_end(w, '}');
+    }
     json_end(w, ']');
 }

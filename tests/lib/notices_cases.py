@@ -347,15 +347,16 @@ class Machine:
     """What an agent would tell."""
 
     def __init__(self, c):
-        self.c, self.number = c, 0
+        self.c, self.number, self.t_ms = c, 0, 0
         self.node = c.ask("GET", "/v1/nodes")["nodes"][0]["name"]
         self.uuids = [gpu["uuid"] for gpu in c.ask("GET", "/v1/gpus")["gpus"]]
 
     def report(self, util, findings=()):
         self.number += 1
+        self.t_ms = max(int(time.time() * 1000), self.t_ms + 1)  # two of one moment are one that was sent again
         lines = ["nightshift-report 1", f"from {self.node} boot-{os.getpid()} {self.number} 1 0.1.0"]
         lines += [f"gpu {i} {uuid} 81920 400000 A100" for i, uuid in enumerate(self.uuids)]
-        lines += [f"s {int(time.time() * 1000)}", "n " + " ".join("-" * 10)]
+        lines += [f"s {self.t_ms}", "n " + " ".join("-" * 10)]
         lines += [f"g {i} {util} " + " ".join("-" * 10) for i in range(len(self.uuids))]
         lines += ["T", "H", *(f"h {rule} - {text}" for rule, text in findings)]
         return self.c.ask("POST", f"/v1/nodes/{self.node}/report", ("\n".join(lines) + "\n").encode(), kind="application/octet-stream")
