@@ -37,8 +37,8 @@ static void what_was_measured_is_on_the_page(void)
         "0\","
         "namespace=\"nightshift-ours\",container=\"job\"} 90.5\n",
         "DCGM_FI_DEV_FB_FREE{gpu=\"0\",",
-        "kind=\"pod\",job=\"\",user=\"\",tenant=\"\",pod=\"shop-1\",namespace=\"web\","
-        "container=\"app\"} 30.5\n",
+        ("kind=\"pod\",job=\"\",user=\"\",tenant=\"\",pod=\"shop-1\",namespace=\"web\","
+         "container=\"app\"} 30.5\n"),
         "nightshift_node_cpus_busy{node=\"pc1\"} 1.5\n",
         "nightshift_agent_reports{node=\"pc1\"} 1\n",
         "nightshift_agent_lost_samples{node=\"pc1\"} 3\n",
