@@ -32,10 +32,10 @@ static void what_was_measured_is_on_the_page(void)
 {
     static const char *const lines[] = {
         "HTTP/1.1 200 OK\r\n",
-        "DCGM_FI_DEV_GPU_UTIL{gpu=\"0\",UUID=\"GPU-a\",device=\"nvidia0\",modelName=\"odd "
-        "\\\"name\\\\\",Hostname=\"pc1\",job=\"17\",user=\"\",tenant=\"\",pod=\"nightshift-17-1-"
-        "0\","
-        "namespace=\"nightshift-ours\",container=\"job\"} 90.5\n",
+        ("DCGM_FI_DEV_GPU_UTIL{gpu=\"0\",UUID=\"GPU-a\",device=\"nvidia0\",modelName=\"odd "
+         "\\\"name\\\\\",Hostname=\"pc1\",job=\"17\",user=\"\",tenant=\"\",pod=\"nightshift-17-1-"
+         "0\","
+         "namespace=\"nightshift-ours\",container=\"job\"} 90.5\n"),
         "DCGM_FI_DEV_FB_FREE{gpu=\"0\",",
         ("kind=\"pod\",job=\"\",user=\"\",tenant=\"\",pod=\"shop-1\",namespace=\"web\","
          "container=\"app\"} 30.5\n"),

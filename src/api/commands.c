@@ -68,6 +68,8 @@ static void forget_one(struct commands *cs)
     for (struct command **at = &cs->first; *at; at = &(*at)->next)
         if ((*at)->answered_ms || !oldest)
             oldest = at;
+    if (!oldest)
+        return;
     struct command *gone = *oldest;
     *oldest = gone->next;
     free(gone);

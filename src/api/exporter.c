@@ -75,7 +75,7 @@ static void gather_node(struct call *c, const struct node_view *v, const struct 
         return;
     *view = *v;
     control_node(a->config.control, str_of(v->name), &cn);
-    for (uint32_t g = 0; g < v->gpus; g++) {
+    for (uint32_t g = 0; g < load_gpus(a, v, n); g++) {
         uint32_t at;
         if (!gpu_place(a, v, n, holders, g, &at))
             continue;
@@ -96,7 +96,7 @@ static void gather(struct call *c, struct holder **holders, struct gpus *out)
     struct node_view v;
     size_t most = 0;
     for (uint32_t i = 0; core_node(core, (node_id){ i }, &v); i++)
-        most += v.gpus;
+        most += GPUS_PER_NODE_MAX;
     out->v = arena_array(http_arena(c->rq), struct metrics_gpu, most + 1);
     out->all = arena_array(http_arena(c->rq), const struct holder *, most + 1);
     for (uint32_t i = 0; core_node(core, (node_id){ i }, &v); i++)

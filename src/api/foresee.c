@@ -35,10 +35,9 @@ static void answer_plain(struct http_request *rq)
 static void foreseeing_free(struct foreseeing *f)
 {
     struct foreseeing **at = &f->api->foreseeings;
-    while (*at && *at != f)
+    while (*at != f)
         at = &(*at)->next;
-    if (*at)
-        *at = f->next;
+    *at = f->next;
     aside_free(f->aside);
     free(f);
 }

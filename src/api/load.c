@@ -183,6 +183,38 @@ static bool place_by_pod(const struct history_node *n, const struct holder *hold
     return false;
 }
 
+uint32_t load_gpus(struct api *a, const struct node_view *v, const struct history_node *n)
+{
+    struct control_node cn = { 0 };
+    control_node(a->config.control, str_of(v->name), &cn);
+    bool numbered = cn.gpus && cn.gpu_uuid[0][0];
+    uint32_t told = n && !numbered ? MIN(n->head->gpus, (uint32_t)GPUS_PER_NODE_MAX) : 0;
+    return MAX(v->gpus, told);
+}
+
+/* To a pod that is no job's. */
+static bool is_others(const struct history_node *n, uint32_t at)
+{
+    uint64_t job;
+    for (uint32_t i = 0; i < n->last->givens; i++)
+        if (n->last->given[i].gpu == at && !report_who_job(n->last->given[i].task, &job))
+            return true;
+    return false;
+}
+
+/* Of the devices in neither list the one with this number; what pods of others have comes last. */
+static bool place_in_order(const struct history_node *n, uint64_t taken, uint32_t number,
+                           uint32_t *out)
+{
+    for (int others = 0; others < 2; others++)
+        for (uint32_t at = 0; at < n->head->gpus; at++)
+            if (!(taken >> at & 1) && is_others(n, at) == (others == 1) && number-- == 0) {
+                *out = at;
+                return true;
+            }
+    return false;
+}
+
 bool gpu_place(struct api *a, const struct node_view *v, const struct history_node *n,
                const struct holder *holders, uint32_t g, uint32_t *out)
 {
@@ -194,17 +226,12 @@ bool gpu_place(struct api *a, const struct node_view *v, const struct history_no
         return place_by_uuid(n, cn.gpu_uuid[g], out);
     if (place_by_pod(n, holders, g, out))
         return true;
-    for (uint32_t i = 0; i < v->gpus; i++)
+    for (uint32_t i = 0; i < MAX(v->gpus, g); i++)
         if (place_by_pod(n, holders, i, &at))
             taken |= UINT64_C(1) << at;
         else
             free_before += i < g;
-    for (at = 0; at < n->head->gpus; at++)
-        if (!(taken >> at & 1) && free_before-- == 0) {
-            *out = at;
-            return true;
-        }
-    return false;
+    return place_in_order(n, taken, free_before, out);
 }
 
 /* Short: for lists of machines. */
@@ -261,7 +288,7 @@ int api_gpu_list(struct call *c, struct err *e)
     json_begin(&w, "gpus", '[');
     for (uint32_t i = 0; core_node(core, (node_id){ i }, &v); i++) {
         bool known = load_of(c->api, str_of(v.name), &n) && load_is_fresh(c->api, &n);
-        for (uint32_t g = 0; g < v.gpus; g++)
+        for (uint32_t g = 0; g < load_gpus(c->api, &v, known ? &n : NULL); g++)
             put_whole_gpu(c, &w, &v, g, known ? &n : NULL, holders[i]);
     }
     json_end(&w, ']');
@@ -281,7 +308,7 @@ static void put_tasks(struct call *c, struct json_out *w, const struct history_n
     for (uint32_t i = 0; n && i < n->last->tasks; i++) {
         const struct report_task *t = &n->last->task[i];
         const struct holder *h = report_who_job(t->task, &job) ? load_holder(holders, job) : NULL;
-        if (!may_name(c, h))
+        if (!h || !may_name(c, h))
             continue;
         json_begin(w, NULL, '{');
         json_put_str(w, "task", str_of(t->task));
@@ -338,7 +365,7 @@ int api_node_load(struct call *c, struct err *e)
     put_kubelet(&w, known ? n.last : NULL);
     put_tasks(c, &w, known ? &n : NULL, holders[i]);
     json_begin(&w, "gpus", '[');
-    for (uint32_t g = 0; g < v.gpus; g++)
+    for (uint32_t g = 0; g < load_gpus(c->api, &v, known ? &n : NULL); g++)
         put_whole_gpu(c, &w, &v, g, known ? &n : NULL, holders[i]);
     json_end(&w, ']');
     json_end(&w, '}');

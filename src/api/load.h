@@ -20,6 +20,8 @@ void put_known(struct json_out *w, const char *key, int64_t v); /* below 0: null
 void put_scaled(struct json_out *w, const char *key, int64_t v, double unit, int digits);
 /* Where in the report a machine's GPU is: by its UUID, or, where the engine knows none (Kubernetes), by the pod that
  * has it; those that no job has follow in order. */
+/* Those that we may give out, and on Kubernetes those that pods of others have now: n NULL, its agent is silent. */
+uint32_t load_gpus(struct api *a, const struct node_view *v, const struct history_node *n);
 bool gpu_place(struct api *a, const struct node_view *v, const struct history_node *n,
                const struct holder *holders, uint32_t g, uint32_t *out);
 const struct holder *load_holder(const struct holder *list, uint64_t job);
@@ -32,6 +34,5 @@ void put_whole_gpu(struct call *c, struct json_out *w, const struct node_view *v
 
 bool find_node(struct api *a, struct str name, uint32_t *out_i, struct node_view *out);
 int no_node(struct str name, struct err *e);
-bool load_of(struct api *a, struct str node, struct history_node *out); /* what its agent told */
 
 #endif

@@ -172,9 +172,10 @@ void put_whole_gpu(struct call *c, struct json_out *w, const struct node_view *v
     json_put_str(w, "state", str_of(node_state_name(v->state)));
     json_put_u64(w, "index", g);
     json_put_str(w, "uuid", uuid);
-    json_put_str(w, "model", str_of(v->model ? v->model : ""));
+    const char *model = v->model && v->model[0] ? v->model : n ? n->head->gpu[at].name : "";
+    json_put_str(w, "model", str_of(model));
     json_put_bool(w, "simulated", cn.simulated);
-    json_put_u64(w, "free_milli", v->gpu_free[g]);
+    json_put_u64(w, "free_milli", g < v->gpus ? v->gpu_free[g] : 0);
     put_known(w, "seen_ms", n ? n->last->t_ms : -1);
     put_figures(w, n, at);
     put_parts(c, w, n, at, holders);

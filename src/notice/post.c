@@ -357,9 +357,10 @@ void notices_stop_tries(struct notices *n)
 {
     struct err e;
     err_set(&e, ERR_UNAVAILABLE, "the server is being stopped");
-    while (n->tries) {
-        ask_cancel(n->tries->call);
-        tried_end(n->tries, &e);
+    for (struct tried *t = n->tries, *next; t; t = next) {
+        next = t->next;
+        ask_cancel(t->call);
+        tried_end(t, &e);
     }
 }
 

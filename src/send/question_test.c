@@ -34,15 +34,15 @@ static void what_could_end_a_line_is_refused(void)
         "{}",
         "{\"do\":\"fax\"}",
         "{\"do\":\"mail\"}",
-        "{\"do\":\"mail\",\"server\":\"s\",\"from\":\"a\",\"to\":\"b\\r\\nRCPT "
-        "TO:<e@x>\",\"body\":\"\"}",
+        ("{\"do\":\"mail\",\"server\":\"s\",\"from\":\"a\",\"to\":\"b\\r\\nRCPT "
+         "TO:<e@x>\",\"body\":\"\"}"),
         "{\"do\":\"mail\",\"server\":\"s\",\"from\":\"a\\u0000\",\"to\":\"b\",\"body\":\"\"}",
         "{\"do\":\"mail\",\"server\":\"s\",\"from\":\"a\",\"to\":\"b\",\"body\":5}",
         "{\"do\":\"webhook\",\"url\":\"https://x\",\"id\":\"a\\nb\",\"body\":\"\"}",
         "{\"do\":\"webhook\",\"url\":\"https://x\",\"id\":\"a\"}",
         "{\"do\":\"webhook\",\"url\":\"https://x\",\"id\":\"a\",\"body\":\"\",\"reach\":\"all\"}",
-        "{\"do\":\"webhook\",\"url\":\"https://"
-        "x\",\"id\":\"a\",\"body\":\"\",\"timeout_ms\":999999}",
+        ("{\"do\":\"webhook\",\"url\":\"https://"
+         "x\",\"id\":\"a\",\"body\":\"\",\"timeout_ms\":999999}"),
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         AUTO(json_free_p) struct json_doc *d = NULL;

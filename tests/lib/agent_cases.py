@@ -566,7 +566,7 @@ def _(m):
     m.start_agent()
     m.wait_reports()
     same(m.command("pause", task, reason="too loud")["state"], "done")
-    assert freezer(m, task)
+    wait_for("it to stand still", lambda: freezer(m, task))
     same(m.command("pause", task)["state"], "done")  # once more is as once
     m.stop_agents()
     m.start_agent()
@@ -576,7 +576,8 @@ def _(m):
     same((refused["state"], "owner holds" in refused["text"], freezer(m, task)), ("refused", True, True))
     m.say("release")
     wait_for("the release", lambda: m.state()["held"] is None)
-    same((m.command("resume", task)["state"], freezer(m, task)), ("done", False))
+    same(m.command("resume", task)["state"], "done")
+    wait_for("it to go on", lambda: not freezer(m, task))
     same(m.command("throttle", task, weight=50)["state"], "done")
     if os.path.isdir("/sys/fs/cgroup/cpu"):
         same(cl.read_file(f"/sys/fs/cgroup/cpu/{m.c.cgroup}/{task}/cpu.shares"), b"512\n")
