@@ -32,26 +32,27 @@ static void answer_plain(struct http_request *rq)
                STR("{\"ok\":true,\"starts_now\":null,\"again_ms\":1000}"));
 }
 
-static void foreseeing_free(struct foreseeing *f)
+static void foreseeing_free(struct api *a, struct foreseeing *f)
 {
-    struct foreseeing **at = &f->api->foreseeings;
-    while (*at != f)
+    struct foreseeing **at = &a->foreseeings;
+    while (*at && *at != f)
         at = &(*at)->next;
-    *at = f->next;
+    if (*at)
+        *at = f->next;
     aside_free(f->aside);
     free(f);
 }
 
-static void give_up(struct foreseeing *f)
+static void give_up(struct api *a, struct foreseeing *f)
 {
     answer_plain(f->rq);
-    foreseeing_free(f);
+    foreseeing_free(a, f);
 }
 
 void foreseeings_free(struct api *a)
 {
     while (a->foreseeings)
-        give_up(a->foreseeings);
+        give_up(a, a->foreseeings);
 }
 
 /* In the copy. */
@@ -86,7 +87,7 @@ static void on_foreseen(void *ctx, const struct str *answer)
     /* One that took too long would the next time too. */
     http_reply(f->rq, 200, "application/json",
                answer ? *answer : STR("{\"ok\":true,\"starts_now\":null}"));
-    foreseeing_free(f);
+    foreseeing_free(a, f);
     begin_next(a);
 }
 
@@ -134,7 +135,7 @@ static void begin_next(struct api *a)
         if (a->stopping || count(a, true) >= FORESEEINGS_MAX)
             return;
         if (!f->aside && !find(a, f->user, true) && !begin(f))
-            give_up(f);
+            give_up(a, f);
     }
 }
 
@@ -157,7 +158,7 @@ int api_job_check(struct call *c, struct err *e)
         return -1;
     struct foreseeing *older = find(a, c->who.user, false);
     if (older)
-        give_up(older);
+        give_up(a, older);
     if (a->stopping || count(a, false) >= WAITING_MAX) {
         answer_plain(c->rq);
         return 0;
