@@ -170,10 +170,18 @@ class Site:
 
     def clear(self):
         """No pod is left, and nothing of them is still to be done."""
-        self.rig.ask("DELETE", f"{PODS}?gracePeriodSeconds=0", timeout=300)
-        self.rig.wait(lambda: not self.rig.get(f"{PODS}?limit=1")["items"], "the pods are gone", 300)
-        self.rig.ask("DELETE", f"/api/v1/namespaces/{SPACE}/events", timeout=300)
+        self.empty(f"{PODS}?gracePeriodSeconds=0", f"{PODS}?limit=1")
+        events = f"/api/v1/namespaces/{SPACE}/events"
+        self.empty(events, f"{events}?limit=1")
         self.settle()
+
+    def empty(self, delete, first):
+        """The server gives up a request after a minute, which thousands may take longer than: it is asked again."""
+        def none_left():
+            with contextlib.suppress(http.client.HTTPException, OSError):
+                self.rig.ask("DELETE", delete, timeout=90)
+            return not self.rig.get(first)["items"]
+        self.rig.wait(none_left, f"nothing is left of {first}", 600)
 
     def settle(self):
         """The servers use no less CPU in two seconds than in the two before: nothing is left of the last work."""

@@ -19,7 +19,7 @@
 
 struct conn {
     int fd;
-    struct tls *tls; /* then the descriptor is libcurl's */
+    struct tls *tls; /* NULL: plain */
 };
 
 /* ---- addresses ---- */
@@ -89,6 +89,31 @@ int address_parse(const char *text, struct address *out, struct err *e)
         return bad_address(text, e);
     struct str rest = str_of(text + (tls ? 8 : 7));
     return tcp_address(rest, tls, out) ? 0 : bad_address(text, e);
+}
+
+/* ---- waiting ---- */
+
+/* Those who read signals from a descriptor block them; a server that hangs must not make Ctrl-C
+ * hang, too. */
+static bool told_to_end(void)
+{
+    sigset_t pending;
+    return sigpending(&pending) == 0 &&
+           (sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1);
+}
+
+static int wait_for(const struct conn *c, short events, int timeout_ms, struct err *e)
+{
+    struct pollfd p = { .fd = c->fd, .events = events };
+    for (int waited = 0; waited < timeout_ms; waited += WAIT_SLICE_MS) {
+        int n = poll(&p, 1, MIN(WAIT_SLICE_MS, timeout_ms));
+        if (n > 0)
+            return 0;
+        if (waited >= PATIENCE_MS && told_to_end())
+            return err_set(e, ERR_UNAVAILABLE, "interrupted while waiting for the server");
+    }
+    err_set(e, ERR_UNAVAILABLE, "the server does not answer (waited %d s)", timeout_ms / 1000);
+    return err_hint(e, "try again; see the log of nightshiftd");
 }
 
 /* ---- connecting ---- */
@@ -163,31 +188,34 @@ static int connect_tcp(const struct address *a, int timeout_ms, struct err *e)
     return fd;
 }
 
+static int connect_tls(struct conn *c, const struct address *a, int timeout_ms, struct err *e)
+{
+    enum conn_io io;
+    c->tls = tls_new(a, c->fd, e);
+    if (!c->tls)
+        return -1;
+    while ((io = tls_connect(c->tls, a, e)) == CONN_AGAIN)
+        if (wait_for(c, tls_wants_write(c->tls) ? POLLOUT : POLLIN, timeout_ms, e) < 0)
+            return -1;
+    return io == CONN_OK ? 0 : -1;
+}
+
 struct conn *conn_open(const struct address *a, int timeout_ms, struct err *e)
 {
-    struct conn c = { .fd = -1 };
-    switch (a->kind) {
-    case ADDRESS_UNIX: c.fd = connect_unix(a, timeout_ms, e); break;
-    case ADDRESS_TCP: c.fd = connect_tcp(a, timeout_ms, e); break;
-    case ADDRESS_TLS:
-        c.tls = tls_open(a, timeout_ms, e);
-        c.fd = c.tls ? tls_fd(c.tls) : -1;
-        break;
-    }
-    if (c.fd < 0)
-        return NULL;
-    struct conn *made = xmalloc(sizeof *made);
-    *made = c;
-    return made;
+    struct conn *c = xcalloc(1, sizeof *c);
+    bool local = a->kind == ADDRESS_UNIX;
+    c->fd = local ? connect_unix(a, timeout_ms, e) : connect_tcp(a, timeout_ms, e);
+    if (c->fd < 0 || (a->kind == ADDRESS_TLS && connect_tls(c, a, timeout_ms, e) < 0))
+        return conn_free(c);
+    return c;
 }
 
 struct conn *conn_free(struct conn *c)
 {
     if (!c)
         return NULL;
-    if (c->tls)
-        tls_free(c->tls);
-    else
+    tls_free(c->tls);
+    if (c->fd >= 0)
         close(c->fd);
     free(c);
     return NULL;
@@ -240,29 +268,6 @@ enum conn_io conn_write(struct conn *c, struct str bytes, size_t *out_n, struct 
         return failed("write to", e);
     *out_n = (size_t)put;
     return CONN_OK;
-}
-
-/* Those who read signals from a descriptor block them; a server that hangs must not make Ctrl-C
- * hang, too. */
-static bool told_to_end(void)
-{
-    sigset_t pending;
-    return sigpending(&pending) == 0 &&
-           (sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1);
-}
-
-static int wait_for(const struct conn *c, short events, int timeout_ms, struct err *e)
-{
-    struct pollfd p = { .fd = c->fd, .events = events };
-    for (int waited = 0; waited < timeout_ms; waited += WAIT_SLICE_MS) {
-        int n = poll(&p, 1, MIN(WAIT_SLICE_MS, timeout_ms));
-        if (n > 0)
-            return 0;
-        if (waited >= PATIENCE_MS && told_to_end())
-            return err_set(e, ERR_UNAVAILABLE, "interrupted while waiting for the server");
-    }
-    err_set(e, ERR_UNAVAILABLE, "the server does not answer (waited %d s)", timeout_ms / 1000);
-    return err_hint(e, "try again; see the log of nightshiftd");
 }
 
 int conn_wait_readable(struct conn *c, int timeout_ms, struct err *e)

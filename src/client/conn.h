@@ -1,8 +1,8 @@
-/* conn - a connection to the server: a unix socket, TCP, or TLS by way of libcurl.
+/* conn - a connection to the server: a unix socket, TCP, or TLS by OpenSSL.
  *
  * Bytes only.  Descriptors are non-blocking: reading says "nothing now" and the caller waits in
- * its own poll.  libcurl is loaded when an https:// server is named and not before, and does
- * nothing but connect and encrypt, so that starting stays cheap and there is one HTTP reader.
+ * its own poll.  OpenSSL is loaded when an https:// server is named and not before: starting stays
+ * cheap, and so does the agent.
  */
 #ifndef NS_CLIENT_CONN_H
 #define NS_CLIENT_CONN_H
@@ -48,12 +48,15 @@ enum conn_io conn_write(struct conn *c, struct str bytes, size_t *out_n, struct 
 enum conn_io conn_write_all(struct conn *c, struct str bytes, int timeout_ms, struct err *e);
 int conn_wait_readable(struct conn *c, int timeout_ms, struct err *e) MUST_USE;
 
-/* ---- tls.c: what conn.c needs of libcurl ---- */
+/* ---- tls.c: what conn.c needs of OpenSSL ---- */
 
 struct tls;
-struct tls *tls_open(const struct address *a, int timeout_ms, struct err *e);
-struct tls *tls_free(struct tls *t); /* NULL ok; returns NULL */
-int tls_fd(const struct tls *t);
+struct tls *tls_new(const struct address *a, int fd, struct err *e); /* fd stays the caller's */
+struct tls *tls_free(struct tls *t);                                 /* NULL ok; returns NULL */
+
+/* Once more after each CONN_AGAIN, when the descriptor is readable, or writable where tls_wants_write says so. */
+enum conn_io tls_connect(struct tls *t, const struct address *a, struct err *e);
+bool tls_wants_write(const struct tls *t);
 enum conn_io tls_read(struct tls *t, char *p, size_t n, size_t *out_n, struct err *e);
 enum conn_io tls_write(struct tls *t, struct str bytes, size_t *out_n, struct err *e);
 

@@ -12,6 +12,10 @@
 
 #define FILE_LIMIT (64u << 10) /* what is beyond is not looked at: counters of interrupts */
 #define PATH_BYTES 600
+#define NAME_BYTES 60
+#define NAMES_KNOWN 256
+#define NAMES_TRIED 16
+#define KNOWN_NS INT64_C(60000000000) /* then /sys is asked anew */
 
 /* Counters that only grow; -1: not told. */
 enum counter {
@@ -33,14 +37,46 @@ struct known_task {
     bool seen;
 };
 
+/* Those of the machine, which stay open: opening them each second would cost more than reading them. */
+#define PROC_FILES(X)                                                                              \
+    X(STAT, "stat")                                                                                \
+    X(MEMINFO, "meminfo")                                                                          \
+    X(DISKSTATS, "diskstats")                                                                      \
+    X(NET_OF_FIRST, "1/net/dev") /* has the machine's network, also where the agent has its own */ \
+    X(NET, "net/dev")
+enum proc_file {
+#define X(id, name) PROC_##id,
+    PROC_FILES(X)
+#undef X
+    PROC_FILE_COUNT
+};
+
+static const char *const proc_names[] = {
+#define X(id, name) [PROC_##id] = name,
+    PROC_FILES(X)
+#undef X
+};
+_Static_assert(ARRAY_LEN(proc_names) == PROC_FILE_COUNT, "a file was added without its name");
+
+/* A name that /proc lists, and whether /sys has a device for it.  Asking /sys for each name in each sample would be
+ * most of what a sample costs. */
+struct known_name {
+    char folder; /* the first letter of the one in /sys; 0: nothing is known here */
+    char name[NAME_BYTES];
+    bool device;
+};
+
 struct usage {
     struct usage_places at;
     bool v2;
+    struct known_name known[NAMES_KNOWN]; /* from the hash of the name on */
+    int64_t known_until_ns;
     int64_t was_ns; /* 0: no sample yet */
     struct counters was;
     struct known_task task[REPORT_TASKS_MAX];
     uint32_t tasks;
-    char *room; /* FILE_LIMIT bytes: the file that is read now */
+    int proc[PROC_FILE_COUNT]; /* -1: not open */
+    char *room;                /* FILE_LIMIT bytes: the file that is read now */
 };
 
 struct usage *usage_new(const struct usage_places *p)
@@ -49,6 +85,8 @@ struct usage *usage_new(const struct usage_places *p)
     char path[PATH_BYTES];
     u->at = *p;
     u->room = xmalloc(FILE_LIMIT);
+    for (size_t i = 0; i < PROC_FILE_COUNT; i++)
+        u->proc[i] = -1;
     snprintf(path, sizeof path, "%s/cgroup.controllers", p->cgroup_root);
     u->v2 = access(path, R_OK) == 0;
     return u;
@@ -58,29 +96,42 @@ struct usage *usage_free(struct usage *u)
 {
     if (!u)
         return NULL;
+    for (size_t i = 0; i < PROC_FILE_COUNT; i++)
+        file_close_p(&u->proc[i]);
     free(u->room);
     free(u);
     return NULL;
 }
 
-static bool read_text(struct usage *u, const char *path, struct str *out)
+static bool read_all(struct usage *u, int fd, struct str *out)
 {
-    AUTO(file_close_p) int fd = open(path, O_RDONLY | O_CLOEXEC);
     size_t n = 0;
     ssize_t got = fd < 0 ? -1 : 1;
     while (got > 0 && n < FILE_LIMIT) {
-        got = read(fd, u->room + n, FILE_LIMIT - n);
+        got = pread(fd, u->room + n, FILE_LIMIT - n, (off_t)n);
         n += got > 0 ? (size_t)got : 0;
     }
     *out = (struct str){ u->room, n };
     return got >= 0;
 }
 
-static bool read_proc(struct usage *u, const char *name, struct str *out)
+static bool read_text(struct usage *u, const char *path, struct str *out)
+{
+    AUTO(file_close_p) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    return read_all(u, fd, out);
+}
+
+static bool read_proc(struct usage *u, enum proc_file f, struct str *out)
 {
     char path[PATH_BYTES];
-    snprintf(path, sizeof path, "%s/proc/%s", u->at.root, name);
-    return read_text(u, path, out);
+    if (u->proc[f] < 0) {
+        snprintf(path, sizeof path, "%s/proc/%s", u->at.root, proc_names[f]);
+        u->proc[f] = open(path, O_RDONLY | O_CLOEXEC);
+    }
+    if (read_all(u, u->proc[f], out))
+        return true;
+    file_close_p(&u->proc[f]); /* opened anew the next time */
+    return false;
 }
 
 static bool next_number(struct str *rest, int64_t *out)
@@ -119,7 +170,7 @@ static void read_cpu(struct usage *u, struct counters *now, struct report_sample
     struct str rest, line, word;
     int64_t busy = 0, v, cpus = 0;
     long hz = sysconf(_SC_CLK_TCK);
-    if (hz <= 0 || !read_proc(u, "stat", &rest) || !str_next_line(&rest, &line) ||
+    if (hz <= 0 || !read_proc(u, PROC_STAT, &rest) || !str_next_line(&rest, &line) ||
         !str_next_word(&line, &word))
         return;
     for (int i = 0; i < 8 && next_number(&line, &v); i++)
@@ -134,7 +185,7 @@ static void read_memory(struct usage *u, struct report_sample *s)
 {
     struct str rest, line, word;
     int64_t total = -1, available = -1;
-    if (!read_proc(u, "meminfo", &rest))
+    if (!read_proc(u, PROC_MEMINFO, &rest))
         return;
     while ((total < 0 || available < 0) && str_next_line(&rest, &line)) {
         if (!str_next_word(&line, &word))
@@ -161,25 +212,43 @@ static void read_disk(const struct usage *u, struct report_sample *s)
     s->node[REPORT_NODE_DISK_USED] = MAX(all - left, 0);
 }
 
-/* Whole disks only: what a partition or a loop does is counted by the disk below it. */
-static bool is_disk(const struct usage *u, struct str name)
+/* Where it is, or where it goes: a free place, or that of another name. */
+static struct known_name *find_name(struct usage *u, char folder, struct str name)
+{
+    uint64_t first = str_hash(name) % NAMES_KNOWN;
+    for (uint64_t i = 0; i < NAMES_TRIED; i++) {
+        struct known_name *k = &u->known[(first + i) % NAMES_KNOWN];
+        if (!k->folder || (k->folder == folder && str_is(name, k->name)))
+            return k;
+    }
+    return &u->known[first];
+}
+
+/* Whole disks and network cards have a device; partitions, loops, bridges and the ends of cables do not: what
+ * they do is counted by what is below them. */
+static bool has_device(struct usage *u, const char *folder, struct str name)
 {
     char path[PATH_BYTES];
-    if (name.n == 0 || name.n > 60 || memchr(name.p, '/', name.n))
+    if (name.n == 0 || name.n >= NAME_BYTES || memchr(name.p, '/', name.n))
         return false;
-    snprintf(path, sizeof path, "%s/sys/block/%.*s/device", u->at.root, STR_ARG(name));
-    return access(path, F_OK) == 0;
+    struct known_name *k = find_name(u, folder[0], name);
+    if (k->folder == folder[0] && str_is(name, k->name))
+        return k->device;
+    snprintf(path, sizeof path, "%s/sys/%s/%.*s/device", u->at.root, folder, STR_ARG(name));
+    *k = (struct known_name){ .folder = folder[0], .device = access(path, F_OK) == 0 };
+    memcpy(k->name, name.p, name.n);
+    return k->device;
 }
 
 static void read_disk_io(struct usage *u, struct counters *now)
 {
     struct str rest, line, name;
     int64_t major, minor, read, written, sum_read = 0, sum_written = 0;
-    if (!read_proc(u, "diskstats", &rest))
+    if (!read_proc(u, PROC_DISKSTATS, &rest))
         return;
     while (str_next_line(&rest, &line)) {
         if (!next_number(&line, &major) || !next_number(&line, &minor) ||
-            !str_next_word(&line, &name) || !is_disk(u, name))
+            !str_next_word(&line, &name) || !has_device(u, "block", name))
             continue;
         if (number_at(line, 2, &read) && number_at(line, 6, &written)) { /* sectors of 512 */
             sum_read += read * 512;
@@ -190,30 +259,23 @@ static void read_disk_io(struct usage *u, struct counters *now)
     now->v[COUNT_WRITE] = sum_written;
 }
 
-/* Network cards have a device; bridges and the ends of cables do not. */
-static bool is_card(const struct usage *u, struct str name)
+static bool is_card(struct usage *u, struct str name)
 {
-    char path[PATH_BYTES];
-    if (name.n == 0 || name.n > 60 || memchr(name.p, '/', name.n))
-        return false;
-    snprintf(path, sizeof path, "%s/sys/class/net/%.*s/device", u->at.root, STR_ARG(name));
-    return access(path, F_OK) == 0;
+    return has_device(u, "class/net", name);
 }
 
-static bool any_name(const struct usage *u, struct str name)
+static bool any_name(struct usage *u, struct str name)
 {
     (void)u;
     return !str_is(name, "lo");
 }
 
 /* name: bytes packets errs drop fifo frame compressed multicast, the same for what was sent */
-static void read_net(struct usage *u, const char *name,
-                     bool (*counts)(const struct usage *u, struct str name), struct counters *now)
+static void sum_net(struct usage *u, struct str rest,
+                    bool (*counts)(struct usage *u, struct str name), struct counters *now)
 {
-    struct str rest, line, head, tail;
+    struct str line, head, tail;
     int64_t rx, tx, sum_rx = 0, sum_tx = 0;
-    if (!read_proc(u, name, &rest))
-        return;
     while (str_next_line(&rest, &line)) {
         if (!str_cut(line, ':', &head, &tail) || !counts(u, str_trim(head)))
             continue;
@@ -229,16 +291,15 @@ static void read_net(struct usage *u, const char *name,
 static void sample_machine(struct usage *u, int64_t took_ns, struct report_sample *s)
 {
     struct counters now = { { -1, -1, -1, -1, -1 } };
+    struct str text;
     for (size_t i = 0; i < REPORT_NODE_COUNT; i++)
         s->node[i] = REPORT_UNKNOWN;
     read_cpu(u, &now, s);
     read_memory(u, s);
     read_disk(u, s);
     read_disk_io(u, &now);
-    /* The first process has the machine's network, also where the agent has one of its own. */
-    read_net(u, "1/net/dev", is_card, &now);
-    if (now.v[COUNT_RX] < 0)
-        read_net(u, "net/dev", is_card, &now);
+    if (read_proc(u, PROC_NET_OF_FIRST, &text) || read_proc(u, PROC_NET, &text))
+        sum_net(u, text, is_card, &now);
     s->node[REPORT_NODE_CPU] = rate(u->was.v[COUNT_CPU_NS], now.v[COUNT_CPU_NS], took_ns);
     if (s->node[REPORT_NODE_CPU] >= 0) /* ns a second -> thousandths */
         s->node[REPORT_NODE_CPU] /= 1000000;
@@ -344,6 +405,7 @@ size_t usage_task_pids(struct usage *u, const char *task, int32_t *out, size_t m
 static void task_net(struct usage *u, const char *task, struct counters *now)
 {
     char path[PATH_BYTES], ours[64], its[64];
+    struct str text;
     int32_t pid;
     if (usage_task_pids(u, task, &pid, 1) == 0)
         return;
@@ -353,8 +415,9 @@ static void task_net(struct usage *u, const char *task, struct counters *now)
     ssize_t b = readlink(path, ours, sizeof ours);
     if (a <= 0 || b <= 0 || (a == b && memcmp(its, ours, (size_t)a) == 0))
         return;
-    snprintf(path, sizeof path, "%d/net/dev", pid);
-    read_net(u, path, any_name, now);
+    snprintf(path, sizeof path, "%s/proc/%d/net/dev", u->at.root, pid);
+    if (read_text(u, path, &text))
+        sum_net(u, text, any_name, now);
 }
 
 static struct known_task *find_task(struct usage *u, const char *task)
@@ -424,6 +487,10 @@ static void sample_tasks(struct usage *u, int64_t took_ns, struct report_sample 
 void usage_sample(struct usage *u, int64_t mono_ns, struct report_sample *s)
 {
     int64_t took_ns = u->was_ns ? mono_ns - u->was_ns : 0;
+    if (mono_ns >= u->known_until_ns) {
+        memset(u->known, 0, sizeof u->known);
+        u->known_until_ns = mono_ns + KNOWN_NS;
+    }
     sample_machine(u, took_ns, s);
     sample_tasks(u, took_ns, s);
     u->was_ns = mono_ns;

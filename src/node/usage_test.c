@@ -1,5 +1,7 @@
 #include "node/usage.h"
 
+#include <fcntl.h>
+
 #include "tests/fakes/host.h"
 
 #define SECOND INT64_C(1000000000)
@@ -10,21 +12,32 @@ static const char *at(const struct fake_host *h, const char *path, char out[stat
     return out;
 }
 
+/* As the kernel has it: what was opened before tells the new text too. */
+static void proc_file(const struct fake_host *h, const char *path, const char *text)
+{
+    char full[200];
+    if (access(at(h, path, full), F_OK) < 0)
+        fake_file(h, path, "");
+    int fd = open(full, O_WRONLY | O_TRUNC);
+    CHECK(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+    close(fd);
+}
+
 static void machine(const struct fake_host *h, int busy, int sectors, int bytes)
 {
     char text[400];
     snprintf(text, sizeof text, "cpu  %d 0 0 1000 5 0 0 0 0 0\ncpu0 1 1\ncpu1 1 1\nintr 5\n", busy);
-    fake_file(h, "/proc/stat", text);
-    fake_file(h, "/proc/meminfo",
+    proc_file(h, "/proc/stat", text);
+    proc_file(h, "/proc/meminfo",
               "MemTotal: 4096000 kB\nMemFree: 1 kB\nMemAvailable: 1024000 kB\n");
     snprintf(text, sizeof text, "   8 0 sda 1 0 %d 0 1 0 0 0\n   8 1 sda1 1 0 999999 0 1 0 0 0\n",
              sectors);
-    fake_file(h, "/proc/diskstats", text);
+    proc_file(h, "/proc/diskstats", text);
     fake_file(h, "/sys/block/sda/device", "");
     snprintf(text, sizeof text,
              "Inter-| x\n face |y\n  lo: 99 0 0 0 0 0 0 0 99 0\n eth0: %d 0 0 0 0 0 0 0 7 0\n",
              bytes);
-    fake_file(h, "/proc/net/dev", text);
+    proc_file(h, "/proc/net/dev", text);
     fake_file(h, "/sys/class/net/eth0/device", "");
 }
 
@@ -52,6 +65,31 @@ static void rates_are_averages_between_two_samples(void)
     usage_sample(u, 4 * SECOND, s);
     CHECK_INT(s->node[REPORT_NODE_CPU], REPORT_UNKNOWN);
     CHECK_INT(s->node[REPORT_NODE_RX], REPORT_UNKNOWN);
+    usage_free(u);
+}
+
+static void a_device_that_comes_or_goes_is_seen_within_a_minute(void)
+{
+    AUTO(fake_clear) struct fake_host h;
+    AUTO(free_p) struct report_sample *s = report_sample_new();
+    char groups[200], card[200];
+    fake_init(&h);
+    machine(&h, 100, 0, 1000);
+    struct usage *u =
+        usage_new(&(struct usage_places){ h.root, at(&h, "/cg", groups), "nightshift", h.root });
+    usage_sample(u, SECOND, s);
+    machine(&h, 100, 0, 2000);
+    unlink(at(&h, "/sys/class/net/eth0/device", card));
+    usage_sample(u, 2 * SECOND, s);
+    CHECK_INT(s->node[REPORT_NODE_RX], 1000); /* as it was known */
+    usage_sample(u, 62 * SECOND, s);
+    usage_sample(u, 63 * SECOND, s);
+    machine(&h, 100, 0, 2500);
+    CHECK_INT(s->node[REPORT_NODE_RX], 0); /* no card is left */
+    usage_sample(u, 130 * SECOND, s);
+    machine(&h, 100, 0, 3500);
+    usage_sample(u, 131 * SECOND, s);
+    CHECK_INT(s->node[REPORT_NODE_RX], 1000);
     usage_free(u);
 }
 
@@ -105,6 +143,8 @@ static void tasks_are_read_from_control_groups_of_both_kinds(void)
 
 static const struct test tests[] = {
     { "rates are averages between two samples", rates_are_averages_between_two_samples },
+    { "a device that comes or goes is seen within a minute",
+      a_device_that_comes_or_goes_is_seen_within_a_minute },
     { "tasks are read from control groups of both kinds",
       tasks_are_read_from_control_groups_of_both_kinds },
 };

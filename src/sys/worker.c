@@ -142,8 +142,8 @@ void worker_give(struct worker *w, struct worker_item *item)
 {
     uv_mutex_lock(&w->lock);
     list_add(&w->given, item);
-    uv_cond_signal(&w->to_thread);
     uv_mutex_unlock(&w->lock);
+    uv_cond_signal(&w->to_thread); /* after it, or the thread would wake up to wait for the lock */
 }
 
 static uint64_t now_ns(void)
@@ -188,8 +188,8 @@ void worker_return(struct worker *w, struct worker_item *item)
     uv_mutex_lock(&w->lock);
     bool first = !w->returned.head;
     list_add(&w->returned, item);
-    uv_cond_signal(&w->to_loop);
     uv_mutex_unlock(&w->lock);
+    uv_cond_signal(&w->to_loop);
     if (first) /* else a wake-up is on its way already */
         loop_wakeup_send(w->wakeup);
 }

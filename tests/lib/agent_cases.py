@@ -595,14 +595,13 @@ def _(m):
     m.c.wait_end(job)
 
 
-@case("over https the control plane's certificate is checked, and with its authority's the agent reports")
-def _(m):
-    m.driver_says()
+def serve_https(m, *others):
+    """The daemon again, over TLS; where an agent finds it, and its flags there.  others: authorities that did not sign."""
     c, folder = m.c, m.c.folder
-    for name, more in (("ours", []), ("others", [])):
+    for name in ("ours", *others):
         subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
                         "-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", f"{folder}/{name}.key",
-                        "-out", f"{folder}/{name}.crt", *more], check=True, capture_output=True)
+                        "-out", f"{folder}/{name}.crt"], check=True, capture_output=True)
     c.ask("PUT", "/v1/users/agent-3", {})
     c.ask("PUT", f"/v1/nodes/{m.node}/owners/agent-3", {})
     token = c.ask("POST", "/v1/tokens", {"user": "agent-3", "name": "report", "scopes": ["report"]})["token"]
@@ -613,12 +612,19 @@ def _(m):
     c.options += ["--tls-cert", f"{folder}/ours.crt", "--tls-key", f"{folder}/ours.key"]
     c.start()
     c.wait_ready()
-    server = f"https://127.0.0.1:{c.port()}"
-    m.start_agent("--ca-file", f"{folder}/others.crt", "--token-file", f"{folder}/agent.token", server=server)
+    return f"https://127.0.0.1:{c.port()}", lambda authority: ("--ca-file", f"{folder}/{authority}.crt",
+                                                              "--token-file", f"{folder}/agent.token")
+
+
+@case("over https the control plane's certificate is checked, and with its authority's the agent reports")
+def _(m):
+    m.driver_says()
+    server, flags = serve_https(m, "others")
+    m.start_agent(*flags("others"), server=server)
     wait_for("the refusal", lambda: "agent.away" in m.log())
     same(m.state()["reports"], False)
     m.stop_agents()
-    m.start_agent("--ca-file", f"{folder}/ours.crt", "--token-file", f"{folder}/agent.token", server=server)
+    m.start_agent(*flags("ours"), server=server)
     m.wait_reports()
 
 
