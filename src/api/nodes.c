@@ -163,6 +163,7 @@ static void put_node(struct call *c, struct json_out *w, const struct node_view 
             put_holder_alone(c, w, h);
     json_end(w, ']');
     put_gpus(c, w, v, &n, holders);
+    json_put_u64(w, "gpus_of_others", n.gpus_of_others);
     json_end(w, '}');
 }
 

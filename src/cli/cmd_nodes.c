@@ -122,6 +122,8 @@ static void add_node(struct table *t, const struct json *n, struct shown shown)
     }
     if (gpus)
         add_gpu_bar(gpus, &bar);
+    for (uint64_t i = 0; i < field_u64(n, "gpus_of_others"); i++, total++)
+        buf_addz(&bar, text_mark(MARK_FULL));
     struct str state = field_str(n, "state"), model = field_str(n, "model");
     table_add(t, field_str(n, "name"));
     table_add_tinted(t, state, state_tint(state));
@@ -178,6 +180,15 @@ static void add_gpus(struct table *t, const struct json *n)
             table_addz(t, "-");
         table_addz(t, text_milli(field_u64(g, "free_milli"), text));
         table_add(t, buf_str(&who));
+    }
+    for (uint64_t i = 0; i < field_u64(n, "gpus_of_others"); i++) {
+        table_add(t, field_str(n, "name"));
+        table_addz(t, "-");
+        table_add(t, field_str(n, "model"));
+        table_addz(t, "-");
+        table_addz(t, "-");
+        table_addz(t, "0");
+        table_addz(t, "(a pod of others)");
     }
 }
 

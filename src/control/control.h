@@ -215,6 +215,7 @@ struct control_node {
     bool simulated;
     const char *const *gpu_uuid;
     size_t gpus;
+    uint32_t gpus_of_others; /* that it has beside them: what pods of others have on Kubernetes */
 };
 bool control_node(const struct control *c, struct str name, struct control_node *out);
 

@@ -56,6 +56,7 @@ static void remember(struct control *c, const struct engine_event *ev)
     free(m->gpu_uuid);
     m->simulated = ev->machine.simulated;
     m->gpus = n->gpus;
+    m->gpus_of_others = ev->machine.gpus_of_others;
     m->gpu_uuid = xcalloc(n->gpus + 1, sizeof *m->gpu_uuid);
     for (size_t k = 0; k < n->gpus; k++)
         m->gpu_uuid[k] = xstrdup(ev->machine.gpu_uuid ? ev->machine.gpu_uuid[k] : "");
@@ -173,7 +174,8 @@ bool control_node(const struct control *c, struct str name, struct control_node 
         return false;
     *out = (struct control_node){ .simulated = m->simulated,
                                   .gpu_uuid = (const char *const *)m->gpu_uuid,
-                                  .gpus = m->gpus };
+                                  .gpus = m->gpus,
+                                  .gpus_of_others = m->gpus_of_others };
     return true;
 }
 

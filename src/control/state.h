@@ -63,6 +63,7 @@ struct machine {
     bool simulated;
     char **gpu_uuid;
     size_t gpus;
+    uint32_t gpus_of_others;
     enum node_state state;  /* as the engine tells it */
     bool changed;           /* what it has is not what the core thinks: see fleet.c */
     struct event_node node; /* as it is then; its text is in the next two */

@@ -148,6 +148,7 @@ struct engine_event {
             enum node_state state;
             bool simulated;
             const char *const *gpu_uuid; /* one each GPU */
+            uint32_t gpus_of_others;     /* beyond those of the node */
         } machine;
         struct {
             struct str text;

@@ -431,9 +431,17 @@ def _(c):
     same(node_of(look(c, "four")), "n0")
     time.sleep(1)  # it must not be bound
     assert not node_of(look(c, "five"))
+    same((gpus_there(c, "n0"), gpus_there(c, "n8")), ((4, 4), (0, 8)))
     c.rig.delete(f"{pods_of()}/block8", {"gracePeriodSeconds": 0})
     wait_bound(c, "five")
     same(node_of(look(c, "five")), "n8")
+    same(gpus_there(c, "n8"), (8, 0))
+
+
+def gpus_there(c, name):
+    """Of a node: for us, and taken by others."""
+    n = next(n for n in c.ask("GET", "/v1/nodes")["nodes"] if n["name"] == name)
+    return len(n["gpus"]), n["gpus_of_others"]
 
 
 # ---- cancelling ----

@@ -5,7 +5,7 @@ import { may, send } from './api.js';
 import { jobs, measured, nodes, quota, useLive } from './live.js';
 import { Bar, confirm, Empty, Icon, Problem, Rows, say, State, useNarrow } from './parts.jsx';
 import { Health, Load, NodeCharts } from './measured.jsx';
-import { Machine } from './overview.jsx';
+import { allGpus, Machine } from './overview.jsx';
 import { dots, gib, hour, many, number } from './words.js';
 
 export function windowText(n) {
@@ -13,7 +13,7 @@ export function windowText(n) {
     n.reserved && `${n.reserved.name ? `${n.reserved.name}: ` : ''}reserved ${n.reserved.from_ms <= Date.now() ? `until ${hour(n.reserved.until_ms)}` : `from ${hour(n.reserved.from_ms)}`}`);
 }
 
-const used = (n) => n.gpus.reduce((s, g) => s + 1000 - g.free_milli, 0) / 1000;
+const used = (n) => n.gpus.reduce((s, g) => s + 1000 - g.free_milli, 0) / 1000 + n.gpus_of_others;
 const model = (n) => n.gpus[0]?.model || n.model;
 
 function steer(n, verb) {
@@ -45,7 +45,7 @@ function Wide(n) {
   return <>
     <span role="cell" class="c-name"><a href={link(n)}>{n.name}</a><small class="soft">{dots(model(n), n.simulated && 'simulated')}</small></span>
     <span role="cell"><State of={n.state} /></span>
-    <span role="cell" class="c-meter"><span class="num">{number(used(n))} of {n.gpus.length}</span><Bar parts={[{ part: used(n), tint: 'main' }]} whole={n.gpus.length} label="GPUs in use" /></span>
+    <span role="cell" class="c-meter"><span class="num">{number(used(n))} of {allGpus(n)}</span><Bar parts={[{ part: used(n), tint: 'main' }]} whole={allGpus(n)} label="GPUs in use" /></span>
     <span role="cell" class="c-meter"><span class="num">{number(cpu / 1000)} of {number(n.cpu_milli / 1000)}</span><Bar parts={[{ part: cpu }]} whole={n.cpu_milli} label="CPUs given out" /></span>
     <span role="cell" class="c-meter"><span class="num">{gib(mem)} of {gib(n.mem_mib)}</span><Bar parts={[{ part: mem }]} whole={n.mem_mib} label="Memory given out" /></span>
     <span role="cell" class="c-about">{n.health?.length > 0 ? <span class="bad">{n.health[0].text}</span> : n.drained_because || windowText(n) || <span class="soft">always</span>}</span>
@@ -56,7 +56,7 @@ function Wide(n) {
 function Small(n) {
   return <span role="cell" class="c-small">
     <span><a href={link(n)}>{n.name}</a><State of={n.state} /></span>
-    <span class="soft">{dots(model(n), `${number(used(n))} of ${many(n.gpus.length, 'GPU')} in use`)}</span>
+    <span class="soft">{dots(model(n), `${number(used(n))} of ${many(allGpus(n), 'GPU')} in use`)}</span>
     <span class="soft c-about">{windowText(n)}</span>
   </span>;
 }
@@ -86,7 +86,7 @@ export function Node({ name }) {
   const mem = n.mem_mib - n.mem_free_mib;
   return <>
     <div class="page-head"><div><a class="crumb" href="#/nodes"><Icon name="back" />Nodes</a><h1 tabIndex={-1}>{n.name}</h1>
-      <p class="under"><State of={n.state} /><span class="soft">{dots(many(n.gpus.length, 'GPU'), model(n), n.simulated && 'simulated', windowText(n))}</span></p></div>
+      <p class="under"><State of={n.state} /><span class="soft">{dots(many(allGpus(n), 'GPU'), model(n), n.simulated && 'simulated', windowText(n))}</span></p></div>
       <div class="buttons"><Steer n={n} /></div></div>
     {n.drained_because && <p class="message">Drained: {n.drained_because}</p>}
     <Health list={n.health} />

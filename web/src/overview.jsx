@@ -12,6 +12,9 @@ const LARGE = 32; /* up to so many GPUs each tile has words in it */
 
 /* ---- GPUs ---- */
 
+/** With those that pods of others have. */
+export const allGpus = (node) => node.gpus.length + node.gpus_of_others;
+
 /** What a tile shows: away (not lent, or cannot be reached), idle, or who has it. */
 export function gpuState(node, gpu, known) {
   const off = node.state === 'down' ? 'down' : node.open === false ? 'not lent now' : null;
@@ -48,17 +51,26 @@ function Tile({ node, gpu, known, large }) {
   </a>;
 }
 
+/** GPUs that pods of others have on Kubernetes: nobody says which they are. */
+function OfOthers({ node, large }) {
+  const text = dots(`${node.name} GPU`, 'in use by a pod of others');
+  if (!large) return <span class="dot is-others" role="img" title={text} aria-label={text} />;
+  return <span class="tile is-others" title={text}><span class="tile-top"><b><span class="hidden">{node.name} </span>GPU</b><span>in use</span></span>
+    <span class="tile-who"><span class="soft">by a pod of others</span></span></span>;
+}
+
 export function Machine({ node, known, large }) {
   /* What of the jobs concerns this machine: whether they are frozen. */
   const key = node.gpus.map((g) => g.jobs.map((h) => (FROZEN.includes(known.get(h.id)?.state) ? 1 : 0)).join('')).join();
   return useMemo(() => {
     const note = dots(node.gpus[0]?.model || node.model, node.simulated && 'simulated', node.state === 'down' && 'down', node.state === 'drain' && 'draining', node.health?.length > 0 && 'in trouble',
       node.pool && `${node.open ? 'open' : 'closed'}${node.until_ms ? ` until ${hour(node.until_ms)}` : ''}`, node.reserved && (node.reserved.from_ms <= Date.now() ? `reserved until ${hour(node.reserved.until_ms)}` : `reserved from ${hour(node.reserved.from_ms)}`));
-    return <section class={`machine${large ? ' large' : ''}${node.gpus.length < 3 ? ' few' : ''}`} aria-label={node.name}
-      style={large ? { flex: `${node.gpus.length || 1} 1 ${Math.max(1, node.gpus.length) * 210}px` } : undefined}>
+    return <section class={`machine${large ? ' large' : ''}${allGpus(node) < 3 ? ' few' : ''}`} aria-label={node.name}
+      style={large ? { flex: `${allGpus(node) || 1} 1 ${Math.max(1, allGpus(node)) * 210}px` } : undefined}>
       <h3><a href={`#/nodes/${encodeURIComponent(node.name)}`}>{node.name}</a><small>{note}</small></h3>
       <div class="tiles">{node.gpus.map((g) => <Tile key={g.index} node={node} gpu={g} known={known} large={large} />)}
-        {!node.gpus.length && <span class="soft">no GPU</span>}</div>
+        {Array.from({ length: node.gpus_of_others }, (_, i) => <OfOthers key={`others${i}`} node={node} large={large} />)}
+        {!allGpus(node) && <span class="soft">no GPU</span>}</div>
     </section>;
   }, [node, key, large, large && measured.value]);
 }
@@ -68,13 +80,14 @@ function Legend({ list }) {
   for (const n of list) for (const g of n.gpus) for (const h of g.jobs) held.set(h.tenant, (held.get(h.tenant) ?? 0) + h.milli);
   const names = [...held.keys()].sort((a, b) => held.get(b) - held.get(a));
   return <ul class="legend">{names.slice(0, 14).map((t) => <li key={t ?? ''}><Tenant name={t} /><span class="num soft">{gpus(held.get(t))}</span></li>)}
+    {list.some((n) => n.gpus_of_others) && <li><span class="tenant"><i class="swatch is-others" />pods of others</span></li>}
     <li><span class="tenant"><i class="swatch is-idle" />idle</span></li>
     {list.some((n) => n.state === 'down' || n.open === false) && <li><span class="tenant"><i class="swatch is-away" />away</span></li>}</ul>;
 }
 
 function Map_({ list }) {
   const known = jobs.value;
-  const total = list.reduce((n, x) => n + x.gpus.length, 0);
+  const total = list.reduce((n, x) => n + allGpus(x), 0);
   const large = total <= LARGE;
   return <section class="card" aria-labelledby="h-map">
     <div class="card-head"><h2 id="h-map">GPUs</h2><Legend list={list} /></div>
@@ -85,6 +98,8 @@ function Map_({ list }) {
 function Figures({ list }) {
   let total = 0; let busy = 0; let idle = 0; let off = 0; let ice = 0;
   for (const n of list) {
+    total += n.gpus_of_others;
+    busy += n.gpus_of_others;
     for (const g of n.gpus) {
       total += 1;
       const s = gpuState(n, g, jobs.value).kind;

@@ -69,18 +69,22 @@ static enum node_state state_of(const struct machine *m)
     return m->node && !m->node->deleting && m->node->ready == KUBE_READY_YES ? NODE_UP : NODE_DOWN;
 }
 
+/* 0 where GPUs are shared: they are devices then. */
+static uint32_t whole_gpus(const struct kube *k, const struct kube_node *n)
+{
+    uint64_t gpus = kube_amounts_count(&n->there, k->config.site.gpu);
+    return node_shares_gpus(n, k->config.site.gpu) ? 0 : (uint32_t)MIN(gpus, UINT32_MAX);
+}
+
 static struct event_node view(const struct kube *k, const struct machine *m, struct buf *devices)
 {
     const struct kube_node *n = m->node;
-    uint64_t gpus = node_shares_gpus(n, k->config.site.gpu)
-                      ? 0
-                      : kube_amounts_count(&n->there, k->config.site.gpu);
     node_devices(n, k->config.site.gpu, m->others.gpus, &m->taken, devices);
     struct event_node v = {
         .name = str_of(m->name),
         .net_switch = str_of(n->net_switch),
         .pool = str_of(n->pool),
-        .gpus = left(gpus, m->others.gpus, GPUS_PER_NODE_MAX),
+        .gpus = left(whole_gpus(k, n), m->others.gpus, GPUS_PER_NODE_MAX),
         .cpu_milli = left(n->there.cpu_milli, in_steps(m->others.cpu_milli, n->there.cpu_milli),
                           UINT32_MAX / 2),
         .mem_mib =
@@ -147,6 +151,8 @@ static void tell(struct kube *k, struct machine *m)
     struct engine_event ev = { .kind = ENGINE_NODE, .t_ms = kube_now_ms(k) };
     ev.machine.node = &v;
     ev.machine.state = state;
+    if (m->node)
+        ev.machine.gpus_of_others = MIN(whole_gpus(k, m->node), (uint32_t)m->others.gpus);
     kube_tell(k, &ev);
 }
 
