@@ -455,6 +455,40 @@ def _(w):
         other.close()
 
 
+@case("smtps and https webhooks reach servers with certificates of their own, and no others")
+def _(w):
+    others = f"{w.c.folder}/others"
+    os.mkdir(others)
+    foreign, _ = receivers.make_certificate(others)
+    folder = f"{w.c.folder}/secure"
+    os.mkdir(folder)
+    mail, hook = receivers.MailServer(folder, LOGIN, at_once=True), receivers.HookServer(folder)
+    other = cl.Cluster(["--webhooks", "any", "--mail-from", "night@lab.example", "--mail-login", LOGIN[0],
+                        "--mail-password-file", f"{w.c.folder}/password", "--mail-server", f"smtps://127.0.0.1:{mail.port}"], name="secure")
+    shutil.copy(f"{cl.LIBEXEC}/nightshift-send", other.libexec)
+    options = list(other.options)
+
+    def told(authority):
+        """What a test of each way says with this authority."""
+        other.options = [*options, "--mail-ca", authority, "--webhook-ca", authority]
+        other.start()
+        other.wait_ready()
+        other.ask("PUT", "/v1/notices", {"mail": "ada@lab.example", "webhook": hook.url()})
+        said = [other.ask("POST", "/v1/notices/test", {"way": way}) for way in ("mail", "webhook")]
+        other.kill_daemon()
+        return said
+    try:
+        for said in told(foreign):
+            assert not said["ok"] and "certificate" in said["error"], said
+        same((mail.got, hook.got), ([], []))
+        same([said["ok"] for said in told(mail.cert)], [True, True])
+        same((len(mail.got), mail.got[0]["tls"], mail.got[0]["to"], len(hook.got)), (1, True, ["ada@lab.example"], 1))
+    finally:
+        other.close()
+        mail.close()
+        hook.close()
+
+
 @case("what is wrong is refused by its name")
 def _(w):
     for body, field, status in (({"mail": "a b@x"}, "mail", 400), ({"mail": "x@y.example\r\nBcc: e@x"}, "mail", 400),

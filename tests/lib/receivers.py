@@ -1,7 +1,7 @@
 """receivers - a mail server and a web server on loopback that keep what they get; standard library only.
 
 A receiver does as `mood` says: "take", "refuse" (421, 500), "hang" (says nothing until it is told otherwise).
-Mail: STARTTLS with a certificate of our own, AUTH PLAIN when a login is given.
+Mail: STARTTLS with a certificate of our own, or TLS from the first byte; AUTH PLAIN when a login is given.  Webhooks: https with one.
 """
 import base64
 import contextlib
@@ -24,6 +24,12 @@ def make_certificate(folder):
                     "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", key, "-out", cert],
                    check=True, capture_output=True)
     return cert, key
+
+
+def server_tls(cert, key):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(cert, key)
+    return context
 
 
 class Receiver:
@@ -83,6 +89,8 @@ class MailSession(socketserver.StreamRequestHandler):
     def talk(self):
         of, self.secure, self.known = self.server.receiver, False, False
         sender, to = None, []
+        if of.at_once:
+            self.begin_tls(of)
         self.say("220 sink ESMTP")
         while line := self.rfile.readline(4096):
             word, _, rest = line.decode("latin-1").strip().partition(" ")
@@ -117,9 +125,7 @@ class MailSession(socketserver.StreamRequestHandler):
                 self.say("250 ok" if word in ("RSET", "NOOP") else "502 unknown")
 
     def begin_tls(self, of):
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(of.cert, of.key)
-        self.request = context.wrap_socket(self.request, server_side=True)
+        self.request = server_tls(of.cert, of.key).wrap_socket(self.request, server_side=True)
         self.rfile, self.wfile = self.request.makefile("rb"), self.request.makefile("wb", 0)
         self.secure = True
 
@@ -141,9 +147,9 @@ class MailSession(socketserver.StreamRequestHandler):
 class MailServer(Receiver):
     """got: {"from", "to": [...], "raw": bytes, "mail": EmailMessage, "tls": bool}"""
 
-    def __init__(self, folder=None, login=None):
+    def __init__(self, folder=None, login=None, at_once=False):
         super().__init__()
-        self.login = login
+        self.login, self.at_once = login, at_once
         self.cert, self.key = make_certificate(folder) if folder else (None, None)
         self.server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), MailSession)
         self.server.receiver = self
@@ -178,14 +184,17 @@ class HookSession(http.server.BaseHTTPRequestHandler):
 class HookServer(Receiver):
     """got: {"path", "headers", "raw": bytes, "event"}"""
 
-    def __init__(self):
+    def __init__(self, folder=None):
         super().__init__()
+        self.cert, key = make_certificate(folder) if folder else (None, None)
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), HookSession)
+        if self.cert:
+            self.server.socket = server_tls(self.cert, key).wrap_socket(self.server.socket, server_side=True)
         self.server.receiver = self
         self.serve()
 
     def url(self, path="/hook"):
-        return f"http://127.0.0.1:{self.port}{path}"
+        return f"{'https' if self.cert else 'http'}://127.0.0.1:{self.port}{path}"
 
     def subjects(self):
         return [one["event"]["data"]["summary"] for one in list(self.got)]
