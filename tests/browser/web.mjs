@@ -259,6 +259,29 @@ const steps = [
     await go('#/tenants/vision');
     await page.locator('.chart canvas').waitFor();
   }],
+  ['one says where notices go and which come, tries it, and it stays so', [400, 403], async () => {
+    await go('#/admin/account');
+    await click('Where to');
+    await type('Webhook', 'ftp://lab.example/', dialog());
+    await click('Save', dialog());
+    await seen('webhook', dialog());
+    await type('Webhook', given.hook, dialog());
+    await click('Save', dialog());
+    await page.locator('code.secret').waitFor();
+    await click('Try webhook');
+    await seen('It was taken.', page.locator('body'));
+    const box = page.getByLabel('job_failed: webhook', { exact: true });
+    assert.equal(await box.isChecked(), true);
+    const kept = page.waitForResponse((r) => r.url().endsWith('/v1/notices') && r.request().method() === 'PUT');
+    await box.uncheck();
+    assert.equal((await kept).status(), 200);
+    await page.reload();
+    await box.waitFor();
+    assert.equal(await box.isChecked(), false);
+    assert.equal(await page.locator('code.secret').count(), 0);
+    const now = (await api('GET', '/v1/notices')).body;
+    assert.deepEqual([now.webhook, now.kinds.job_failed.webhook], [given.hook, false]);
+  }],
   ['a machine is lent at certain hours, and its week is drawn', [], async () => {
     await go('#/admin/windows');
     await click('New pool');

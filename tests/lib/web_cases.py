@@ -14,6 +14,7 @@ import claims  # noqa: E402
 import cluster as cl  # noqa: E402
 import npm  # noqa: E402
 import quiet_net  # noqa: E402
+import receivers  # noqa: E402
 from browser_cases import chromium  # noqa: E402
 from cases import Skip  # noqa: E402
 
@@ -30,10 +31,12 @@ PASSWORD = "correct horse"
 
 def site():
     port = claims.port()
-    c = cl.Cluster(["--rate", "100000", "--rate-burst", "100000"], listen=f"127.0.0.1:{port}")
+    c = cl.Cluster(["--rate", "100000", "--rate-burst", "100000", "--webhooks", "any"], listen=f"127.0.0.1:{port}")
     with open(f"{c.folder}/settings.yaml", "w", encoding="utf-8") as f:
         f.write(SETTINGS)
-    shutil.copy(f"{cl.LIBEXEC}/nightshift-signin", c.libexec)
+    for program in ("nightshift-signin", "nightshift-send"):
+        shutil.copy(f"{cl.LIBEXEC}/{program}", c.libexec)
+    c.hook = receivers.HookServer()
     c.http = port
     return c
 
@@ -74,7 +77,8 @@ def follow(c, node):
 def run(c, packages, program):
     back(c)
     people(c)
-    given = {"url": f"http://127.0.0.1:{c.http}", "chromium": program, "profile": f"{c.folder}/profile", "password": PASSWORD}
+    given = {"url": f"http://127.0.0.1:{c.http}", "chromium": program, "profile": f"{c.folder}/profile", "password": PASSWORD,
+             "hook": c.hook.url()}
     os.makedirs(given["profile"])
     node = quiet_net.popen(["node", "web.mjs", json.dumps(given)], [c.http], c.folder, cwd=packages,
                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -105,6 +109,7 @@ def main():
     try:
         return run(c, packages, program)
     finally:
+        c.hook.close()
         c.close()
 
 
