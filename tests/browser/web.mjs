@@ -373,6 +373,19 @@ const steps = [
     await go('#/jobs');
     await page.locator(`a[href="#/jobs/${id}"]`).waitFor();
   }],
+  ['GPUs that pods of others have on Kubernetes are on the map, and are not idle', [], async () => {
+    const machine = (await api('GET', '/v1/nodes')).body.nodes[0];
+    const body = JSON.stringify({ nodes: [{ ...machine, gpus_of_others: 3 }, { ...machine, name: 'full', gpus: [], gpus_of_others: 4 }] });
+    await page.route('**/v1/nodes', (route) => route.fulfill({ status: 200, contentType: 'application/json', body }));
+    await page.goto(`${given.url}/#/`);
+    await page.reload();
+    await page.locator('.tile.is-others').nth(6).waitFor();
+    await seen('pods of others');
+    assert.match(await page.locator('.figure', { hasText: 'GPUs in use' }).innerText(), new RegExp(`of ${machine.gpus.length + 7}`));
+    await go('#/nodes');
+    await seen('4 of 4');
+    await page.unroute('**/v1/nodes');
+  }],
   ['a thousand GPUs and ten thousand jobs: only what is seen is drawn', [], async () => {
     const one = (await api('GET', `/v1/jobs/${job}`)).body;
     const machine = (await api('GET', '/v1/nodes')).body.nodes[0];
