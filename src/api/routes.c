@@ -357,7 +357,7 @@ const struct route api_routes[] = {
     { "GET", "/v1/notices", A(SELF_LOOK), FN(notices_get), "What one is told by mail or webhook",
       .answer = "Notices" },
     { "PUT", "/v1/notices", A(SELF), FN(notices_put), "Choose what one is told, and where",
-      .body = "NoticesChange", .answer = "Notices", .refuses = REFUSES_CONFLICT | REFUSES_DENIED },
+      .body = "NoticesChange", .body_optional = true, .answer = "Notices", .refuses = REFUSES_CONFLICT | REFUSES_DENIED },
     { "POST", "/v1/notices/test", A(SELF), FN(notices_test),
       "Send a trial notice, and say how it went", .body = "NoticesTest", .answer = "NoticesTested",
       .refuses = REFUSES_CONFLICT | REFUSES_DENIED },

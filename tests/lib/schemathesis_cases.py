@@ -35,7 +35,7 @@ def tap(number, sentence, done):
     good = done.returncode == 0
     print(f"{'ok' if good else 'not ok'} {number} - {sentence}")
     if not good:
-        print("\n".join("#   " + line for line in done.stdout.splitlines()[-150:]))
+        print("\n".join("#   " + line for line in done.stdout.splitlines()[-300:]))
     return good
 
 

@@ -90,6 +90,12 @@ def clients_there_may_be(case):
             case.body.pop("new_secret", None)
 
 
+def notices_there_may_be(case):
+    """What an address of the web is, is beyond a pattern."""
+    if case.operation.path == "/v1/notices" and isinstance(case.body, dict) and case.body.get("webhook") is not None:
+        case.body["webhook"] = "https://hub.example/hook"
+
+
 @schemathesis.hook
 def before_call(_context, case, _kwargs):
     if isinstance(case.query, dict) and case.query.get("follow") in YES:
@@ -101,6 +107,7 @@ def before_call(_context, case, _kwargs):
     pools_there_may_be(case)
     reservations_there_may_be(case)
     clients_there_may_be(case)
+    notices_there_may_be(case)
     if case.operation.path in ("/v1/jobs", "/v1/jobs/check") and isinstance(case.body, dict):
         for spec in case.body.get("jobs") or [case.body]:
             for rule in RULES:

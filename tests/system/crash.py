@@ -27,6 +27,7 @@ sys.path.insert(0, os.path.join(SOURCE, "tests/lib"))
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import cluster as cl  # noqa: E402
+import receivers  # noqa: E402
 from crash_job import line_of  # noqa: E402
 
 STATE_BYTES = 96 << 20
@@ -234,6 +235,8 @@ class Crash:
         self.fired, self.missed = collections.Counter(), collections.Counter()
         self.faults, self.crossed, self.began = [], 0, time.monotonic()
         self.full = []  # when the disk was
+        self.hook = receivers.HookServer()  # is told of all ends
+        shutil.copy(f"{cl.LIBEXEC}/nightshift-send", cluster.libexec)
         for folder in ("ledger", "locks"):
             os.mkdir(f"{cluster.work}/{folder}")
             os.chown(f"{cluster.work}/{folder}", cl.JOB_UID, cl.JOB_UID)
@@ -470,6 +473,11 @@ class Crash:
         never = sorted(harm for harm, n in planned.items() if n >= 3 and not self.fired[harm])
         self.expect(not never, f"never reached: {', '.join(never)}")
 
+    def check_notices(self):
+        """What was to be told is told: nothing waits, and the ends were heard of."""
+        cl.wait_for("no notice to wait", lambda: "nightshift_notices_waiting 0\n" in self.cluster.ask("GET", "/metrics"), DRAIN_S)
+        self.expect(self.hook.got, "no notice came")
+
     def check_no_others(self):
         known = {number for job in self.load.jobs for number in job.ids or ()}
         found, before = set(), 0
@@ -493,6 +501,7 @@ class Crash:
     def run(self, rounds):
         self.cluster.start()
         self.cluster.wait_ready()
+        self.cluster.ask("PUT", "/v1/notices", {"webhook": self.hook.url(), "log": False})
         for r in rounds:
             self.round(r)
         self.drain()
@@ -501,6 +510,7 @@ class Crash:
         for job in self.load.jobs:
             self.check_job(job)
         self.check_reach(rounds)
+        self.check_notices()
         self.check_no_others()
         self.check_gpus("at the end", at_rest=True)
         self.check_nothing_left()
@@ -581,7 +591,7 @@ def main():
     for r in rounds if args.only else ():
         r.harm = r.harm if args.only in r.harm else args.only
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that everything is still taken away
-    cluster = cl.Cluster(state_bytes=STATE_BYTES)
+    cluster = cl.Cluster(["--webhooks", "any", "--notice-gather", "1s", "--notice-retry", "200ms"], state_bytes=STATE_BYTES)
     crash, began = Crash(cluster, rng, args.verbose), time.monotonic()
     try:
         check_the_record(cluster.work)
@@ -590,6 +600,7 @@ def main():
         crash.faults.append(traceback.format_exc() + cluster.log_tail())
     finally:
         crash.load.stop()
+        crash.hook.close()
         keep = args.keep and bool(crash.faults)
         cluster.close(keep)
     tell(crash, rounds, seed, time.monotonic() - began, cluster.folder if keep else None)
