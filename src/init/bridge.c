@@ -7,6 +7,9 @@
 
 #include "init/outlet.h"
 #include "init/pod.h"
+#include "init/times.h"
+
+#define FAREWELL_MS 1000
 
 enum {
     POLL_STDIN,
@@ -60,6 +63,20 @@ static void run_once(struct bridge *b)
         b->told = shutdown(b->sock, SHUT_WR) == 0;
 }
 
+/* The last words are said, and our end would be the task's: whatever carries them is taken down with the container.
+ * So it comes after whoever reads has left, or was given time to. */
+static void wait_for_farewell(struct bridge *b)
+{
+    struct pollfd p = { STDIN_FILENO, POLLIN, 0 };
+    int64_t until_ms = mono_ms() + FAREWELL_MS;
+    for (int64_t now_ms; !b->stdin_over && (now_ms = mono_ms()) < until_ms;) {
+        if (poll(&p, 1, (int)(until_ms - now_ms)) <= 0)
+            continue;
+        ssize_t n = read(STDIN_FILENO, b->chunk, sizeof b->chunk);
+        b->stdin_over = n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
+    }
+}
+
 int bridge_run(const char *dir, struct err *e)
 {
     AUTO(free_p) struct bridge *b = xcalloc(1, sizeof *b);
@@ -74,6 +91,9 @@ int bridge_run(const char *dir, struct err *e)
     outlet_wait_idle(&b->to_stdout, INT64_MAX);
     bool is_read = !b->to_stdout.gone;
     outlet_close(&b->to_stdout);
+    close(STDOUT_FILENO);
+    if (is_read)
+        wait_for_farewell(b);
     outlet_close(&b->to_socket);
     close(b->sock);
     return is_read ? 0 : err_set(e, ERR_UNAVAILABLE, "nobody reads what the task says");

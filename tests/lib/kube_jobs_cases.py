@@ -162,8 +162,9 @@ def _(c):
     job = c.submit(["sh", "-c", "echo ready; read word; echo got $word; exit 5"], stdin=True, **SMALL)
     cl.wait_for("it is ready", lambda: "ready" in c.text_of(job))
     done = run(c, "attach", str(job), input="hello\n")
-    assert "got hello" in done.stdout, done
-    same(c.wait_end(job)["exit_code"], 5)
+    end = c.wait_end(job)
+    assert "got hello" in done.stdout, (done, end, c.text_of(job))
+    same((done.returncode, end["exit_code"]), (5, 5))
 
 
 @case("a job that exits 0 during its freeze is finished and stays so")

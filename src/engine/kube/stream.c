@@ -11,9 +11,8 @@
 static void on_bridge_end(void *ctx, int exit_code, struct str complaints, const struct err *why)
 {
     struct kube *k = ctx;
-    if (why)
-        log_event(k->config.log, LOG_INFO_, "bridge.ended", "code=%d why=%s said=%.*s", exit_code,
-                  why->msg, STR_ARG(complaints));
+    log_event(k->config.log, LOG_INFO_, "bridge.ended", "code=%d why=%s said=%.*s", exit_code,
+              why ? why->msg : "", STR_ARG(complaints));
 }
 
 int stream_open(struct kube *k, const struct task *t, struct err *e)
