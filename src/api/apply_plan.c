@@ -342,6 +342,17 @@ static int check_self(struct applying *p, const struct roster_user *then, const 
     return err_hint(e, "another administrator can do this");
 }
 
+/* Those that they have, and are not said again, stay theirs. */
+static int check_machines(struct applying *p, const struct roster_user *then, struct err *e)
+{
+    if (then->machines <= ROSTER_MACHINES_MAX)
+        return 0;
+    p->c->field = arena_printf(p->a, "users.%s.machines", then->name.p);
+    err_set(e, ERR_CONFLICT, "users: '%.*s' would have %zu machines; at most %d are possible",
+            STR_ARG(then->name), then->machines, ROSTER_MACHINES_MAX);
+    return err_hint(e, "with prune: true those that are not listed are taken away");
+}
+
 static int plan_users(struct applying *p, struct err *e)
 {
     for (size_t i = 0; i < p->want.users; i++) {
@@ -349,7 +360,7 @@ static int plan_users(struct applying *p, struct err *e)
         const struct person *x = people_find(people_of(p), doc->name);
         const struct roster_user *now = x && x->name ? user_now(p, x) : NULL;
         const struct roster_user *then = user_then(p, now, doc);
-        if (check_self(p, then, x, e) < 0 ||
+        if (check_self(p, then, x, e) < 0 || check_machines(p, then, e) < 0 ||
             add_change(p,
                        (struct change){ .what = x && (x->kept || is_said(p, x)) ? WHAT_CHANGE
                                                                                 : WHAT_CREATE,

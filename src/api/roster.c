@@ -85,9 +85,9 @@ static int read_members(const struct json *v, struct arena *a, struct roster_ten
 {
     AUTO(names_free) struct names seen = { 0 };
     size_t n = json_is_array(v) ? json_len(v) : json_members(v);
-    if ((!json_is_array(v) && !json_is_object(v)) || n > ROSTER_LIST_MAX) {
+    if ((!json_is_array(v) && !json_is_object(v)) || n > ROSTER_MEMBERS_MAX) {
         err_set(e, ERR_INVALID, "a list of users, or a role for each is needed, %d at most",
-                ROSTER_LIST_MAX);
+                ROSTER_MEMBERS_MAX);
         return err_hint(e, "e.g. members: [ada, grace] or members: {ada: lead}");
     }
     t->says_members = true;
@@ -105,8 +105,8 @@ static int read_machines(const struct json *v, struct arena *a, struct roster_us
 {
     AUTO(names_free) struct names seen = { 0 };
     struct str s;
-    if (!json_is_array(v) || json_len(v) > ROSTER_LIST_MAX) {
-        err_set(e, ERR_INVALID, "a list of at most %d machines is needed", ROSTER_LIST_MAX);
+    if (!json_is_array(v) || json_len(v) > ROSTER_MACHINES_MAX) {
+        err_set(e, ERR_INVALID, "a list of at most %d machines is needed", ROSTER_MACHINES_MAX);
         return err_hint(e, "e.g. machines: [pc12]");
     }
     u->says_machines = true;

@@ -13,7 +13,8 @@
 
 #define ROSTER_TENANTS_MAX 10000
 #define ROSTER_USERS_MAX 100000
-#define ROSTER_LIST_MAX 10000 /* members of a tenant, machines of a user */
+#define ROSTER_MEMBERS_MAX 10000 /* of a tenant */
+#define ROSTER_MACHINES_MAX 1000 /* of a user */
 
 struct roster_member {
     struct str user;

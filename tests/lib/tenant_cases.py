@@ -248,6 +248,20 @@ def _(c):
     same(everything(c), after)
 
 
+@case("a user has at most 1000 machines, also together with those that they had")
+def _(c):
+    before = everything(c)
+    many = [f"pc{i}" for i in range(1001)]
+    status, said = c.call("POST", "/v1/apply", {"users": {"ada": {"machines": many}}})
+    assert status == 400 and "at most 1000 machines" in said["detail"], said
+    c.ask("POST", "/v1/apply", {"users": {"owner": {"machines": many[:1000]}}})
+    status, said = c.call("POST", "/v1/apply", {"users": {"owner": {"machines": many[1000:]}}})
+    same((status, said["field"]), (409, "users.owner.machines"))
+    c.ask("POST", "/v1/apply", {"users": {"owner": {"machines": []}}, "prune": False, "dry_run": True})
+    c.ask("DELETE", "/v1/users/owner")
+    same(everything(c), before)
+
+
 @case("what is exported is applied without a change, also on the way back from another state")
 def _(c):
     exported, before = says(c, "apply", "--export"), everything(c)[0]
