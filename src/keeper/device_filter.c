@@ -16,6 +16,7 @@
 #define INSN_PER_RULE 4
 #define INSN_FRAME 8
 #define TYPE_MASK 0xffff /* of access_type; above it is what for */
+#define LOAD_TRIES 10
 
 enum { /* registers */
     R_ANSWER = BPF_REG_0,
@@ -94,7 +95,12 @@ static int load_program(const struct device_rule *rule, size_t n)
     attr.insns = (uintptr_t)p.insn;
     attr.insn_cnt = p.n;
     attr.license = (uintptr_t)licence;
-    return bpf(BPF_PROG_LOAD, &attr);
+    int fd = -1;
+    errno =
+        EAGAIN; /* a signal came while the kernel read it: it was handled when we are back here */
+    for (int i = 0; i < LOAD_TRIES && fd < 0 && errno == EAGAIN; i++)
+        fd = bpf(BPF_PROG_LOAD, &attr);
+    return fd;
 }
 
 bool device_filter_works(const char *root)
