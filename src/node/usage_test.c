@@ -84,8 +84,8 @@ static void a_device_that_comes_or_goes_is_seen_within_a_minute(void)
     CHECK_INT(s->node[REPORT_NODE_RX], 1000); /* as it was known */
     usage_sample(u, 62 * SECOND, s);
     usage_sample(u, 63 * SECOND, s);
-    machine(&h, 100, 0, 2500);
     CHECK_INT(s->node[REPORT_NODE_RX], 0); /* no card is left */
+    machine(&h, 100, 0, 2500);             /* and here it is again */
     usage_sample(u, 130 * SECOND, s);
     machine(&h, 100, 0, 3500);
     usage_sample(u, 131 * SECOND, s);
