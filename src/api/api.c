@@ -35,7 +35,7 @@ struct api *api_new(const struct api_config *c, struct err *e)
     if (!a->files)
         return NULL;
     a->watch = control_watch(c->control, on_commit, a);
-    if (directory_load(a, e) < 0 || door_open(a, e) < 0)
+    if (directory_load(a, e) < 0 || commands_load(a, e) < 0 || door_open(a, e) < 0)
         return NULL;
     a->idling = idling_new(a);
     if (c->notices) {

@@ -3,9 +3,12 @@
 #include <stdio.h>
 
 #include "api/audit.h"
+#include "api/holds.h"
 #include "api/load.h"
+#include "store/directory.h"
 
-#define HELD_SHOWN 20
+#define PAUSED_SHOWN 4u
+#define STALE_MS (24 * 3600 * INT64_C(1000)) /* nobody answered: another may have its place */
 
 /* id, name */
 #define WORDS(X)                                                                                   \
@@ -27,10 +30,11 @@ static const char *const word_names[] = {
 struct command {
     struct command *next; /* the newest first */
     uint64_t id, weight;  /* weight 0: none */
+    uint64_t job;         /* whose task it is about */
     enum word what;
     char node[65], task[40], by[254];
     int64_t asked_ms, answered_ms; /* 0: not yet */
-    bool done;
+    bool done, durable;            /* what is not durable yet is not sent */
     char text[160];
 };
 
@@ -62,86 +66,7 @@ void commands_free(struct api *a)
     a->commands = NULL;
 }
 
-static void forget_one(struct commands *cs)
-{
-    struct command **oldest = NULL;
-    for (struct command **at = &cs->first; *at; at = &(*at)->next)
-        if ((*at)->answered_ms || !oldest)
-            oldest = at;
-    if (!oldest)
-        return;
-    struct command *gone = *oldest;
-    *oldest = gone->next;
-    free(gone);
-    cs->n--;
-}
-
-/* ---- what a report says ---- */
-
-static void note_answers(struct api *a, const struct history_node *n)
-{
-    int64_t now_ms = clock_now_ms(&a->config.clock);
-    for (uint32_t i = 0; i < n->last->acks; i++)
-        for (struct command *c = a->commands ? a->commands->first : NULL; c; c = c->next)
-            if (c->id == n->last->ack[i].id && strcmp(c->node, n->head->node) == 0 &&
-                !c->answered_ms) {
-                c->answered_ms = now_ms;
-                c->done = n->last->ack[i].done;
-                memcpy(c->text, n->last->ack[i].text, sizeof c->text);
-            }
-}
-
-static void note_hold(struct call *c, struct str node, const struct report_hold *h)
-{
-    struct control *control = c->api->config.control;
-    bool held = h->since_ms > 0;
-    struct err e;
-    if (held == control_held(control, node))
-        return;
-    if (control_hold(control, node, held, str_of(held ? h->by : "system"),
-                     (struct control_done){ 0 }, &e) < 0) {
-        log_event(c->api->config.log, LOG_ERROR_, "node.hold", "node=%.*s why=%s", STR_ARG(node),
-                  e.msg);
-        return;
-    }
-    struct audit_change ch = { .what = held ? AUDIT_NODE_HOLD : AUDIT_NODE_RELEASE,
-                               .subject = node,
-                               .before = held ? STR("{\"held\":false}") : STR("{\"held\":true}"),
-                               .after = held ? STR("{\"held\":true}") : STR("{\"held\":false}"),
-                               .reason =
-                                   held ? str_of(arena_printf(http_arena(c->rq), "%s%s%s", h->by,
-                                                              h->reason[0] ? ": " : "", h->reason))
-                                        : STR("") };
-    api_audit(c, &ch);
-}
-
-void commands_reported(struct call *c, struct str node)
-{
-    struct history_node n;
-    if (!history_find(c->api->config.history, node, &n))
-        return;
-    note_answers(c->api, &n);
-    note_hold(c, node, &n.last->hold);
-}
-
-void commands_put(struct api *a, struct str node, struct json_out *w)
-{
-    json_begin(w, "commands", '[');
-    for (const struct command *c = a->commands ? a->commands->first : NULL; c; c = c->next) {
-        if (c->answered_ms || !str_is(node, c->node))
-            continue;
-        json_begin(w, NULL, '{');
-        json_put_u64(w, "id", c->id);
-        json_put_str(w, "what", str_of(word_names[c->what]));
-        json_put_str(w, "task", str_of(c->task));
-        if (c->weight)
-            json_put_u64(w, "weight", c->weight);
-        json_end(w, '}');
-    }
-    json_end(w, ']');
-}
-
-/* ---- calls ---- */
+/* ---- on the disk ---- */
 
 static void put_command(struct json_out *w, const struct command *c)
 {
@@ -165,6 +90,154 @@ static void put_command(struct json_out *w, const struct command *c)
     json_end(w, '}');
 }
 
+/* Names in the order of numbers. */
+#define NAME_BYTES 24
+static struct str name_of(const struct command *c, char out[static NAME_BYTES])
+{
+    snprintf(out, NAME_BYTES, "%020llu", (unsigned long long)c->id);
+    return str_of(out);
+}
+
+static void keep(struct api *a, const struct command *c)
+{
+    AUTO(buf_free) struct buf b = BUF(4096);
+    struct json_out w = { .b = &b };
+    char name[NAME_BYTES];
+    put_command(&w, c);
+    store_put_entry(control_batch(a->config.control), DIRECTORY_COMMAND,
+                    &(struct store_entry){ name_of(c, name), buf_str(&b) });
+}
+
+static bool word_of(struct str name, enum word *out)
+{
+    for (int i = 0; i < WORD_COUNT; i++)
+        if (str_is(name, word_names[i])) {
+            *out = (enum word)i;
+            return true;
+        }
+    return false;
+}
+
+static int read_kept(struct str body, struct command *out, struct err *e)
+{
+    AUTO(json_free_p) struct json_doc *d = json_read(body, e);
+    const struct json *j = json_root(d);
+    struct str node = { 0 }, what = { 0 }, task = { 0 }, by = { 0 }, state = { 0 }, text = { 0 };
+    if (!d || json_need_u64(j, "id", UINT64_C(1) << 62, &out->id, e) < 0 ||
+        json_need_str(j, "node", sizeof out->node - 1, &node, e) < 0 ||
+        json_need_str(j, "what", 32, &what, e) < 0 ||
+        json_need_str(j, "task", sizeof out->task - 1, &task, e) < 0 ||
+        json_need_str(j, "by", sizeof out->by - 1, &by, e) < 0 ||
+        json_need_str(j, "state", 16, &state, e) < 0 ||
+        json_need_i64(j, "asked_ms", 0, INT64_MAX, &out->asked_ms, e) < 0)
+        return -1;
+    if (!word_of(what, &out->what))
+        return err_set(e, ERR_INVALID, "'%.*s' is not known here", STR_ARG(what));
+    if (out->what == WORD_THROTTLE && json_need_u64(j, "weight", 10000, &out->weight, e) < 0)
+        return -1;
+    if (!str_is(state, "sent") &&
+        (json_need_i64(j, "answered_ms", 1, INT64_MAX, &out->answered_ms, e) < 0 ||
+         json_need_str(j, "text", sizeof out->text - 1, &text, e) < 0))
+        return -1;
+    snprintf(out->node, sizeof out->node, "%.*s", STR_ARG(node));
+    snprintf(out->task, sizeof out->task, "%.*s", STR_ARG(task));
+    (void)report_who_job(out->task, &out->job);
+    snprintf(out->by, sizeof out->by, "%.*s", STR_ARG(by));
+    snprintf(out->text, sizeof out->text, "%.*s", STR_ARG(text));
+    out->done = str_is(state, "done");
+    out->durable = true;
+    return 0;
+}
+
+int commands_load(struct api *a, struct err *e)
+{
+    AUTO(arena_free) struct arena arena = { 0 };
+    struct commands *cs = commands_of(a);
+    struct store_entry *row;
+    size_t n;
+    if (store_entries(a->config.store, DIRECTORY_COMMAND, &arena, &row, &n, e) < 0)
+        return -1;
+    for (size_t i = 0; i < n; i++) { /* the oldest first */
+        AUTO(free_p) struct command *c = xcalloc(1, sizeof *c);
+        if (read_kept(row[i].body, c, e) < 0)
+            return err_wrap(e, "the store's command '%.*s'", STR_ARG(row[i].name));
+        cs->last = MAX(cs->last, c->id);
+        c->next = cs->first;
+        cs->first = TAKE(c);
+        cs->n++;
+    }
+    return 0;
+}
+
+/* Makes room for another: the oldest that is answered goes, or that nobody answered in a day.  False: all of them
+ * wait. */
+static bool forget_one(struct api *a)
+{
+    struct commands *cs = commands_of(a);
+    int64_t now_ms = clock_now_ms(&a->config.clock);
+    struct command **oldest = NULL;
+    char name[NAME_BYTES];
+    for (struct command **at = &cs->first; *at; at = &(*at)->next)
+        if ((*at)->answered_ms || now_ms - (*at)->asked_ms > STALE_MS)
+            oldest = at;
+    if (!oldest)
+        return false;
+    struct command *gone = *oldest;
+    *oldest = gone->next;
+    cs->n--;
+    store_delete_entry(control_batch(a->config.control), DIRECTORY_COMMAND, name_of(gone, name));
+    free(gone);
+    return true;
+}
+
+/* ---- what a report says ---- */
+
+static void note_answers(struct api *a, const struct history_node *n)
+{
+    int64_t now_ms = clock_now_ms(&a->config.clock);
+    bool any = false;
+    for (uint32_t i = 0; i < n->last->acks; i++)
+        for (struct command *c = a->commands ? a->commands->first : NULL; c; c = c->next)
+            if (c->id == n->last->ack[i].id && strcmp(c->node, n->head->node) == 0 &&
+                !c->answered_ms) {
+                c->answered_ms = now_ms;
+                c->done = n->last->ack[i].done;
+                memcpy(c->text, n->last->ack[i].text, sizeof c->text);
+                keep(a, c);
+                any = true;
+            }
+    if (any)
+        control_commit(a->config.control, (struct control_done){ 0 });
+}
+
+void commands_reported(struct call *c, struct str node)
+{
+    struct history_node n;
+    if (!history_find(c->api->config.history, node, &n))
+        return;
+    note_answers(c->api, &n);
+    hold_reported(c, node, &n.last->hold);
+}
+
+void commands_put(struct api *a, struct str node, struct json_out *w)
+{
+    json_begin(w, "commands", '[');
+    for (const struct command *c = a->commands ? a->commands->first : NULL; c; c = c->next) {
+        if (c->answered_ms || !c->durable || !str_is(node, c->node))
+            continue;
+        json_begin(w, NULL, '{');
+        json_put_u64(w, "id", c->id);
+        json_put_str(w, "what", str_of(word_names[c->what]));
+        json_put_str(w, "task", str_of(c->task));
+        if (c->weight)
+            json_put_u64(w, "weight", c->weight);
+        json_end(w, '}');
+    }
+    json_end(w, ']');
+}
+
+/* ---- calls ---- */
+
 static int read_command(struct call *c, struct command *out, struct str *reason, struct err *e)
 {
     static const char *const keys[] = { "what", "task", "weight", "reason" };
@@ -180,11 +253,7 @@ static int read_command(struct call *c, struct command *out, struct str *reason,
     c->field = "what";
     if (json_get_str(root, "what", 32, &what, e) < 0)
         return -1;
-    out->what = WORD_COUNT;
-    for (int i = 0; i < WORD_COUNT; i++)
-        if (str_is(what, word_names[i]))
-            out->what = (enum word)i;
-    if (out->what == WORD_COUNT)
+    if (!word_of(what, &out->what))
         return err_set(e, ERR_INVALID, "what: pause, resume or throttle");
     c->field = "task";
     if (json_get_str(root, "task", sizeof out->task - 1, &task, e) < 0)
@@ -201,14 +270,13 @@ static int read_command(struct call *c, struct command *out, struct str *reason,
 }
 
 /* A task of a job that has something on this machine now. */
-static int check_task(struct call *c, const struct command *x, struct err *e)
+static int check_task(struct call *c, struct command *x, struct err *e)
 {
     struct core *core = control_core(c->api->config.control);
     struct job_view v;
     struct node_view at;
-    uint64_t job;
     bool here = false;
-    if (report_who_job(x->task, &job) && core_job(core, (job_id){ job }, &v))
+    if (report_who_job(x->task, &x->job) && core_job(core, (job_id){ x->job }, &v))
         for (uint32_t i = 0; i < v.n && !here; i++)
             here =
                 core_node(core, (node_id){ v.slots[i].node }, &at) && strcmp(at.name, x->node) == 0;
@@ -219,43 +287,68 @@ static int check_task(struct call *c, const struct command *x, struct err *e)
     return err_hint(e, "a task is JOB.RUN.REPLICA: see GET /v1/nodes/%s/load", x->node);
 }
 
-int api_node_command(struct call *c, struct err *e)
+struct command_later {
+    struct call call;
+    uint64_t id;
+};
+
+static void on_kept(void *ctx)
 {
-    struct commands *cs = commands_of(c->api);
-    AUTO(free_p) struct command *x = xcalloc(1, sizeof *x);
-    struct str reason = { 0 };
+    struct command_later *l = ctx;
+    struct command *x = l->call.api->commands->first;
+    AUTO(buf_free) struct buf b = BUF(4096);
+    struct json_out w = { .b = &b };
+    while (x->id != l->id) /* none is forgotten before it was sent */
+        x = x->next;
+    x->durable = true;
+    put_command(&w, x);
+    reply_json(&l->call, 202, &b);
+}
+
+static int check_room(struct call *c, const struct command *x, struct err *e)
+{
     struct history_node n;
     uint32_t waits = 0;
-    AUTO(buf_free) struct buf b = BUF(4096), after = BUF(1024);
-    struct json_out w = { .b = &b }, aw = { .b = &after };
-    snprintf(x->node, sizeof x->node, "%.*s", STR_ARG(c->param[0]));
-    snprintf(x->by, sizeof x->by, "%s", c->who.user);
-    if (read_command(c, x, &reason, e) < 0 || check_task(c, x, e) < 0)
-        return -1;
     if (!load_of(c->api, c->param[0], &n) || !load_is_fresh(c->api, &n)) {
         err_set(e, ERR_CONFLICT, "the agent of '%s' is not heard of", x->node);
         return err_hint(e, "nobody would do it: start nightshift-agent there");
     }
-    for (const struct command *at = cs->first; at; at = at->next)
+    for (const struct command *at = commands_of(c->api)->first; at; at = at->next)
         waits += !at->answered_ms && strcmp(at->node, x->node) == 0;
     if (waits >= COMMANDS_WAIT_MAX)
         return err_set(e, ERR_CONFLICT, "%u commands wait for this machine already", waits);
-    if (cs->n == COMMANDS_MAX)
-        forget_one(cs);
+    if (commands_of(c->api)->n == COMMANDS_MAX && !forget_one(c->api)) {
+        err_set(e, ERR_CONFLICT, "%d commands wait for machines that do not answer", COMMANDS_MAX);
+        return err_hint(e, "see that their agents run; what is a day old makes room");
+    }
+    return 0;
+}
+
+int api_node_command(struct call *c, struct err *e)
+{
+    struct commands *cs = commands_of(c->api);
+    AUTO(free_p) struct command *x = xcalloc(1, sizeof *x);
+    struct command_later *l = arena_new(http_arena(c->rq), struct command_later);
+    struct str reason = { 0 };
+    AUTO(buf_free) struct buf after = BUF(1024);
+    struct json_out w = { .b = &after };
+    snprintf(x->node, sizeof x->node, "%.*s", STR_ARG(c->param[0]));
+    snprintf(x->by, sizeof x->by, "%s", c->who.user);
+    if (read_command(c, x, &reason, e) < 0 || check_task(c, x, e) < 0 || check_room(c, x, e) < 0)
+        return -1;
     x->id = ++cs->last;
     x->asked_ms = clock_now_ms(&c->api->config.clock);
     x->next = cs->first;
-    cs->first = x;
-    cs->n++;
+    keep(c->api, x);
     put_command(&w, x);
-    put_command(&aw, x);
-    struct audit_change ch = { .what = AUDIT_NODE_COMMAND,
-                               .subject = c->param[0],
-                               .after = buf_str(&after),
-                               .reason = reason };
-    api_audit(c, &ch);
-    x = NULL; /* it is in the list */
-    reply_json(c, 202, &b);
+    api_audit(c, &(struct audit_change){ .what = AUDIT_NODE_COMMAND,
+                                         .subject = c->param[0],
+                                         .after = buf_str(&after),
+                                         .reason = reason });
+    *l = (struct command_later){ *c, x->id };
+    cs->first = TAKE(x);
+    cs->n++;
+    control_commit(c->api->config.control, (struct control_done){ on_kept, l });
     return 0;
 }
 
@@ -276,47 +369,27 @@ int api_node_commands(struct call *c, struct err *e)
     return 0;
 }
 
-/* ---- what is held ---- */
+/* ---- what stands still ---- */
 
-static void put_hold(struct json_out *w, struct api *a, struct str node)
+/* The newest of what a task was told comes first, and only that counts. */
+static bool is_last_word(const struct command *first, const struct command *x)
 {
-    struct history_node n;
-    const struct report_hold *h =
-        load_of(a, node, &n) && n.last->hold.since_ms > 0 ? &n.last->hold : NULL;
-    put_known(w, "since_ms", h ? h->since_ms : -1);
-    put_known(w, "until_ms", h ? h->until_ms : -1);
-    if (h)
-        json_put_str(w, "by", str_of(h->by));
-    else
-        json_put_null(w, "by");
-    if (h && h->reason[0])
-        json_put_str(w, "reason", str_of(h->reason));
-    else
-        json_put_null(w, "reason");
+    while (first != x && !(first->answered_ms && first->done && first->what != WORD_THROTTLE &&
+                           strcmp(first->task, x->task) == 0))
+        first = first->next;
+    return first == x;
 }
 
-void put_held(struct json_out *w, struct api *a, struct str node)
+bool commands_paused(const struct api *a, uint64_t job, uint32_t run, struct buf *out)
 {
-    if (!control_held(a->config.control, node)) {
-        json_put_null(w, "held");
-        return;
-    }
-    json_begin(w, "held", '{');
-    put_hold(w, a, node);
-    json_end(w, '}');
-}
-
-void put_held_list(struct json_out *w, struct api *a)
-{
-    struct control_pool p;
-    if (!control_pool_find(a->config.control, STR(POOL_HELD), &p) || p.nodes == 0)
-        return;
-    json_begin(w, "held", '[');
-    for (size_t i = 0; i < MIN(p.nodes, (size_t)HELD_SHOWN); i++) {
-        json_begin(w, NULL, '{');
-        json_put_str(w, "node", str_of(p.node[i]));
-        put_hold(w, a, str_of(p.node[i]));
-        json_end(w, '}');
-    }
-    json_end(w, ']');
+    const struct command *first = a->commands ? a->commands->first : NULL;
+    char prefix[40];
+    uint32_t shown = 0;
+    snprintf(prefix, sizeof prefix, "%llu.%u.", (unsigned long long)job, run);
+    for (const struct command *c = first; c && shown < PAUSED_SHOWN; c = c->next)
+        if (c->job == job && c->what == WORD_PAUSE && c->answered_ms && c->done &&
+            strncmp(c->task, prefix, strlen(prefix)) == 0 && is_last_word(first, c))
+            buf_printf(out, "%sits processes on %s stand still: %s had them paused there",
+                       shown++ ? "; " : "", c->node, c->by);
+    return shown > 0;
 }

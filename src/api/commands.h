@@ -1,7 +1,8 @@
-/* commands - what operators ask of machines' agents, and what owners say there.
+/* commands - what operators ask of machines' agents.
  *
  * A command goes to the agent with the answer to each of its reports until a report acknowledges it, so it is done
- * once, or refused with a reason.  Kept in memory: what was not delivered is forgotten with the daemon.
+ * once, or refused with a reason.  It is answered when it is durable, and kept with what became of it: a restart forgets
+ * none.
  */
 #ifndef NS_API_COMMANDS_H
 #define NS_API_COMMANDS_H
@@ -11,15 +12,14 @@
 #define COMMANDS_MAX 1024     /* kept, of all machines; the oldest that is answered goes first */
 #define COMMANDS_WAIT_MAX 16u /* of one machine, not answered yet */
 
+int commands_load(struct api *a, struct err *e) MUST_USE;
 void commands_free(struct api *a);
 /* What the last report says: holds, and answers to commands. */
 void commands_reported(struct call *c, struct str node);
 void commands_put(struct api *a, struct str node,
                   struct json_out *w); /* those that wait: "commands" */
 
-/* Members: is it held by its owner, since when. */
-void put_held(struct json_out *w, struct api *a, struct str node);
-/* Lines of machines that are held. */
-void put_held_list(struct json_out *w, struct api *a);
+/* Says of this run of a job that an operator paused it, where and who; false: nobody did. */
+bool commands_paused(const struct api *a, uint64_t job, uint32_t run, struct buf *out);
 
 #endif

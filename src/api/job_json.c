@@ -1,6 +1,7 @@
 /* A job as the API shows it. */
 #include <stdio.h>
 
+#include "api/commands.h"
 #include "api/load.h"
 #include "store/kept.h"
 
@@ -60,12 +61,17 @@ static void put_exit(struct json_out *w, const struct store_job_now *n)
     json_put_str(w, "message", n->message);
 }
 
-/* What is wrong with the machine under it, while it is there. */
+/* What is wrong with the machine under it, while it is there, or that it was paused by hand. */
 static void put_trouble(struct json_out *w, struct api *a, const struct store_job *j)
 {
     AUTO(buf_free) struct buf text = BUF(2048);
-    if (job_state_holds(j->now.state) && job_trouble(a, j->fixed.id, &text))
+    bool holds = job_state_holds(j->now.state), sick = holds && job_trouble(a, j->fixed.id, &text);
+    if (sick)
+        buf_addz(&text, "; ");
+    if (holds && commands_paused(a, j->fixed.id, j->now.run, &text))
         json_put_str(w, "trouble", buf_str(&text));
+    else if (sick)
+        json_put_str(w, "trouble", (struct str){ text.p, text.n - 2 });
     else
         json_put_null(w, "trouble");
 }

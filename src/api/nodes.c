@@ -1,6 +1,6 @@
 /* Machines, their GPUs, and who has them. */
 #include "api/audit.h"
-#include "api/commands.h"
+#include "api/holds.h"
 #include "api/lent.h"
 #include "api/load.h"
 #include "core/device.h"

@@ -3,8 +3,8 @@
  * of the jobs it may see. */
 #include <stdio.h>
 
-#include "api/commands.h"
 #include "api/foresee.h"
+#include "api/holds.h"
 #include "api/state.h"
 #include "base/date.h"
 #include "journal/journal.h"

@@ -1,4 +1,5 @@
-/* directory - small documents by kind and name: tenants, people, their places, tokens, sessions, clients, wishes.
+/* directory - small documents by kind and name: tenants, people, their places, tokens, sessions, clients, wishes,
+ * commands to agents.
  *
  * The daemon has all of them in memory and reads them once, at its start; the store keeps them and does not
  * look inside.  An entry is replaced as a whole.
@@ -18,6 +19,7 @@
     X(SESSION, "session") /* likewise of its cookie */                                             \
     X(CLIENT, "client")   /* a program that people sign in to through us: its id */                \
     X(NOTICE, "notice")   /* what somebody wants to be told, and where: their name */              \
+    X(COMMAND, "command") /* what an agent is asked to do: its number */                           \
     X(STATE, "state")     /* what the server itself has to remember */
 enum directory_kind {
 #define X(id, name) DIRECTORY_##id,

@@ -568,6 +568,7 @@ def _(m):
     same(m.command("pause", task, reason="too loud")["state"], "done")
     wait_for("it to stand still", lambda: freezer(m, task))
     same(m.command("pause", task)["state"], "done")  # once more is as once
+    same("stand still: root had them paused" in m.c.job(job)["trouble"], True)
     m.stop_agents()
     m.start_agent()
     m.wait_reports()
@@ -578,6 +579,7 @@ def _(m):
     wait_for("the release", lambda: m.state()["held"] is None)
     same(m.command("resume", task)["state"], "done")
     wait_for("it to go on", lambda: not freezer(m, task))
+    same(m.c.job(job)["trouble"], None)
     same(m.command("throttle", task, weight=50)["state"], "done")
     if os.path.isdir("/sys/fs/cgroup/cpu"):
         same(cl.read_file(f"/sys/fs/cgroup/cpu/{m.c.cgroup}/{task}/cpu.shares"), b"512\n")
@@ -591,6 +593,38 @@ def _(m):
     same(m.c.call("GET", path, uid=OURS)[0], 403)
     rows = m.c.ask("GET", "/v1/audit?what=node.command")["rows"]
     assert any(r["reason"] == "too loud" and task in json.dumps(r["after"]) for r in rows), rows
+    m.c.ask("POST", f"/v1/jobs/{job}/cancel", {})
+    m.c.wait_end(job)
+
+
+@case("a command that was taken outlives the daemon, with what became of it")
+def _(m):
+    m.driver_says()
+    path = f"/v1/nodes/{m.node}/commands"
+    job = m.c.submit(["sleep", "600"], uid=OURS, tenant="ours", freeze={"mode": "none"}, resources={"cpus": 1, "mem": "64Mi"})
+    m.c.wait_state(job, "running")
+    task = f"{job}.1.0"
+    wait_for("its processes", lambda: m.c.job_pids(job))
+    agent = m.start_agent()
+    m.wait_reports()
+    agent.send_signal(signal.SIGSTOP)  # it cannot answer
+    sent = m.c.ask("POST", path, {"what": "pause", "task": task, "reason": "while it sleeps"})
+    m.c.kill_daemon()
+    m.c.start()
+    m.c.wait_ready()
+    same([(x["id"], x["state"], x["by"]) for x in m.c.ask("GET", path)["commands"]], [(sent["id"], "sent", "root")])
+    agent.send_signal(signal.SIGCONT)
+    wait_for("the agent's answer", lambda: m.c.ask("GET", path)["commands"][0]["state"] == "done")
+    same(freezer(m, task), True)
+    m.c.kill_daemon()
+    m.c.start()
+    m.c.wait_ready()
+    last = m.c.ask("GET", path)["commands"]
+    same([(x["id"], x["state"], x["text"]) for x in last], [(sent["id"], "done", "pause: done")])
+    same("stand still" in m.c.job(job)["trouble"], True)
+    m.wait_reports()
+    same(m.command("resume", task)["state"], "done")
+    same(m.c.job(job)["trouble"], None)
     m.c.ask("POST", f"/v1/jobs/{job}/cancel", {})
     m.c.wait_end(job)
 
