@@ -118,7 +118,7 @@ static int start_child(struct doctor *d, struct err *e)
     char bytes[32], audit[160];
     size_t n = 0;
     int ends[2];
-    while (c->doctor_argv[n] && n + 9 < ARGS_MAX) {
+    while (c->doctor_argv[n] && n + 11 < ARGS_MAX) {
         argv[n] = c->doctor_argv[n];
         n++;
     }
@@ -133,6 +133,8 @@ static int start_child(struct doctor *d, struct err *e)
     argv[n++] = audit_text(c->control, audit, sizeof audit);
     argv[n++] = "--engine-trouble";
     argv[n++] = control_ready(c->control, &trouble) ? "" : trouble.msg;
+    argv[n++] = "--mail-trouble";
+    argv[n++] = c->notices ? notices_mail_trouble(c->notices) : "";
     argv[n] = NULL;
     if (pipe2(ends, O_CLOEXEC) < 0)
         return err_set(e, ERR_UNAVAILABLE, "cannot make a pipe: %s", strerror(errno));

@@ -63,6 +63,8 @@ const struct doctor_check doctor_checks[] = {
       "the web page, the API" },
     { "keeper", DOCTOR_HERE, check_keeper, "who listens at `keeper.sock`, and its mode",
       "every job" },
+    { "mail", DOCTOR_ANYWHERE, check_mail, "whether the mail server took the last letter",
+      "notices by mail" },
     { "kube-config", DOCTOR_KUBE, check_kube_config, "the kubeconfig, or the account of the pod",
       "every job" },
     { "kube-server", DOCTOR_KUBE, check_kube_server,

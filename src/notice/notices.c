@@ -617,6 +617,11 @@ void notices_set_tail(struct notices *n, void (*tail)(void *, uint64_t, uint32_t
     n->config.tail_ctx = ctx;
 }
 
+const char *notices_mail_trouble(const struct notices *n)
+{
+    return n->mail_trouble;
+}
+
 struct notice_stats notices_stats(const struct notices *n)
 {
     return n->stats;

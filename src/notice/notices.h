@@ -99,5 +99,7 @@ struct notice_stats {
     size_t waiting;
 };
 struct notice_stats notices_stats(const struct notices *n);
+/* Why the last letter was not taken by the mail server; "": it was, or there was none yet. */
+const char *notices_mail_trouble(const struct notices *n);
 
 #endif

@@ -153,6 +153,13 @@ static void mark(struct notices *n, struct note *o)
     o->dirty = true;
 }
 
+/* What the mail server said last. */
+static void hear_mail(struct notices *n, enum notice_way way, const struct err *why)
+{
+    if (way == NOTICE_MAIL)
+        snprintf(n->mail_trouble, sizeof n->mail_trouble, "%.255s", why ? why->msg : "");
+}
+
 static void failed(struct notices *n, struct note *o, const struct err *why)
 {
     int64_t now_ms = clock_now_ms(&n->config.clock);
@@ -183,6 +190,7 @@ static void on_sent(void *ctx, const struct json *answer, const struct err *why)
     struct notices *n = u->notices;
     (void)answer;
     release(n, o);
+    hear_mail(n, o->way, why);
     if (why) {
         failed(n, o, why);
     } else {
@@ -304,9 +312,9 @@ static void on_tried(void *ctx, const struct json *answer, const struct err *why
 {
     struct tried *t = ctx;
     (void)answer;
-    if (!why) { /* it works: what waits there need not wait longer */
+    hear_mail(t->n, t->way, why);
+    if (!why) /* it works: what waits there need not wait longer */
         post_afresh(t->n, t->u);
-    }
     tried_end(t, why);
 }
 

@@ -66,6 +66,7 @@ struct notices {
     size_t sending, failing; /* failing: of those whose last try failed */
     struct tried *tries;
     struct notice_stats stats;
+    char mail_trouble[256]; /* why the last letter was not taken; "": it was, or there was none */
     bool begun;
 };
 

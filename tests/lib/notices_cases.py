@@ -100,6 +100,10 @@ def few_since(began):
     return int((time.monotonic() - began) / GATHER_S) + 3
 
 
+def doctor_mail(w):
+    return next(x for x in w.c.ask("GET", "/v1/doctor")["checks"] if x["name"] == "mail")
+
+
 # ---- what arrives ----
 
 @case("the end of a job comes by mail, over TLS and with a login, and says who, what, where and why")
@@ -265,6 +269,8 @@ def _(w):
     w.mail.feel("refuse")
     number = w.run("ada", "true")
     wait_for("two tries each", lambda: w.hook.tries >= 2 and w.mail.tries >= 2)
+    found = doctor_mail(w)
+    same((found["ok"], "did not take the last letter" in found["found"]), (False, True))
     log = {n["way"]: n for n in w.log("ada")[:2]}
     same({n["state"] for n in log.values()}, {"waiting"})
     same(log["webhook"]["why"], "the webhook answered 500")
@@ -276,6 +282,7 @@ def _(w):
     same((got["subject"], got["id"]), (f"job/{number}", log["webhook"]["id"]))
     assert wait_over(w, "ada", 2)[0]["tries"] >= 3
     assert w.metric("notices_failed_total") >= 4
+    same(doctor_mail(w)["ok"], True)
 
 
 @case("a redirect is not followed")
