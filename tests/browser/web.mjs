@@ -64,12 +64,25 @@ async function submit(command, more = {}) {
   return made.body.id;
 }
 
-/** What axe-core finds serious, on the page as it stands. */
+/** What axe-core finds serious, on the page as it stands, and whether all of it is within the window. */
 async function check(where) {
   await page.evaluate(axeSource);
   const found = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
   const bad = found.violations.filter((v) => ['serious', 'critical'].includes(v.impact));
   assert.deepEqual(bad.map((v) => `${where}: ${v.id}: ${v.nodes.slice(0, 3).map((n) => `${n.target} ${n.failureSummary}`).join('; ')}`), []);
+  const over = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+  assert.ok(over <= 0, `${where} is ${over} pixels too wide`);
+}
+
+/** Light and wide, then dark on a phone. */
+async function inBothLooks(fn) {
+  for (const [scheme, width] of [['light', 1280], ['dark', 390]]) {
+    await page.emulateMedia({ colorScheme: scheme });
+    await page.setViewportSize({ width, height: 844 });
+    await fn(`${scheme} ${width}`);
+  }
+  await page.emulateMedia({ colorScheme: null });
+  await page.setViewportSize({ width: 1280, height: 800 });
 }
 
 const PLACES = ['#/', '#/jobs', '#/new', '#/nodes', '#/tenants', '#/tenants/vision', '#/admin/people', '#/admin/tokens', '#/admin/account', '#/admin/windows', '#/admin/audit',
@@ -336,19 +349,13 @@ const steps = [
   }],
   ['no page has a serious fault for those who use it in another way', [], async () => {
     await submit('true', { name: 'a' });
-    for (const [scheme, width] of [['light', 1280], ['dark', 390]]) {
-      await page.emulateMedia({ colorScheme: scheme });
-      await page.setViewportSize({ width, height: 844 });
+    await inBothLooks(async (look) => {
       for (const place of [...PLACES, `#/jobs/${job}`]) {
         await go(place);
         await page.waitForLoadState('networkidle').catch(() => {});
-        await check(`${place} ${scheme} ${width}`);
-        const over = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
-        assert.ok(over <= 0, `${place} is ${over} pixels too wide at ${width}`);
+        await check(`${place} ${look}`);
       }
-    }
-    await page.emulateMedia({ colorScheme: null });
-    await page.setViewportSize({ width: 1280, height: 800 });
+    });
   }],
   ['light and dark can be chosen, and stay', [], async () => {
     await go('#/');
@@ -382,6 +389,7 @@ const steps = [
     await page.locator('.tile.is-others').nth(6).waitFor();
     await seen('pods of others');
     assert.match(await page.locator('.figure', { hasText: 'GPUs in use' }).innerText(), new RegExp(`of ${machine.gpus.length + 7}`));
+    await inBothLooks((look) => check(`the map with GPUs of others, ${look}`));
     await go('#/nodes');
     await seen('4 of 4');
     await page.unroute('**/v1/nodes');

@@ -78,9 +78,10 @@ export function Machine({ node, known, large }) {
 function Legend({ list }) {
   const held = new Map();
   for (const n of list) for (const g of n.gpus) for (const h of g.jobs) held.set(h.tenant, (held.get(h.tenant) ?? 0) + h.milli);
+  const others = list.reduce((sum, n) => sum + n.gpus_of_others, 0);
   const names = [...held.keys()].sort((a, b) => held.get(b) - held.get(a));
   return <ul class="legend">{names.slice(0, 14).map((t) => <li key={t ?? ''}><Tenant name={t} /><span class="num soft">{gpus(held.get(t))}</span></li>)}
-    {list.some((n) => n.gpus_of_others) && <li><span class="tenant"><i class="swatch is-others" />pods of others</span></li>}
+    {others > 0 && <li><span class="tenant"><i class="swatch is-others" />pods of others</span><span class="num soft">{others}</span></li>}
     <li><span class="tenant"><i class="swatch is-idle" />idle</span></li>
     {list.some((n) => n.state === 'down' || n.open === false) && <li><span class="tenant"><i class="swatch is-away" />away</span></li>}</ul>;
 }
