@@ -89,7 +89,7 @@ static int do_tenant(struct applying *p, const struct change *ch, struct err *e)
     if (ch->what == WHAT_CREATE || ch->spec_differs) {
         if (control_tenant_put(a->config.control, &put, none, e) < 0)
             return -1;
-        learn_tenants(a);
+        learn_tenant(a, ch->name);
     }
     for (size_t i = 0; i < ch->tenant->members; i++) {
         const struct roster_member *m = &ch->tenant->member[i];

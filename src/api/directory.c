@@ -10,19 +10,30 @@ static struct people *people_of(struct api *a)
     return auth_people(a->config.auth);
 }
 
-void learn_tenants(struct api *a)
+static void learn(struct api *a, const struct control_tenant *t)
+{
+    struct group_role g[TENANT_GROUPS_MAX];
+    size_t n = 0;
+    for (size_t k = 0; k < t->spec->groups && n < TENANT_GROUPS_MAX; k++) {
+        g[n].group = t->spec->group[k].group;
+        if (role_parse(t->spec->group[k].role, ROLE_IN_TENANT, &g[n].role))
+            n++;
+    }
+    people_set_tenant(people_of(a), str_of(t->name), t->spec->parent, g, n);
+}
+
+void learn_tenant(struct api *a, struct str name)
 {
     struct control_tenant t;
-    for (size_t i = 0; control_tenant_at(a->config.control, i, &t); i++) {
-        struct group_role g[TENANT_GROUPS_MAX];
-        size_t n = 0;
-        for (size_t k = 0; k < t.spec->groups && n < TENANT_GROUPS_MAX; k++) {
-            g[n].group = t.spec->group[k].group;
-            if (role_parse(t.spec->group[k].role, ROLE_IN_TENANT, &g[n].role))
-                n++;
-        }
-        people_set_tenant(people_of(a), str_of(t.name), t.spec->parent, g, n);
-    }
+    if (control_tenant_find(a->config.control, name, &t))
+        learn(a, &t);
+}
+
+static void learn_tenants(struct api *a)
+{
+    struct control_tenant t;
+    for (size_t i = 0; control_tenant_at(a->config.control, i, &t); i++)
+        learn(a, &t);
 }
 
 typedef int entry_fn(struct api *a, const struct store_entry *row, struct err *e);

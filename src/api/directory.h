@@ -5,7 +5,8 @@
 #include "api/state.h"
 
 int directory_load(struct api *a, struct err *e) MUST_USE;
-void learn_tenants(struct api *a); /* the tree and the groups, from control */
+void learn_tenant(struct api *a,
+                  struct str name); /* its place in the tree and its groups, from control */
 /* With the turn that is being gathered. */
 void keep_person(struct api *a, struct person *x);
 void forget_person(struct api *a, struct str name);

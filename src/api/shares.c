@@ -60,14 +60,35 @@ static void put_rules(struct json_out *w, struct core *core, share_id id,
     json_end(w, '}');
 }
 
-static void put_users(struct call *c, struct json_out *w, uint32_t tenant)
+/* The users' shares of each tenant, found once for all of them. */
+struct users_of {
+    uint32_t *first, *next; /* by number; NONE: no more */
+};
+
+static struct users_of find_users(struct call *c, int64_t now_ms)
 {
     struct core *core = control_core(c->api->config.control);
-    int64_t now_ms = control_now_ms(c->api->config.control);
+    uint32_t n = core_totals(core).shares;
+    struct users_of of = { arena_array(http_arena(c->rq), uint32_t, n),
+                           arena_array(http_arena(c->rq), uint32_t, n) };
+    struct share_view v;
+    for (uint32_t i = 0; i < n; i++)
+        of.first[i] = NONE;
+    for (uint32_t i = n; i-- > 0;)
+        if (core_share(core, (share_id){ i }, now_ms, &v) && v.is_user) {
+            of.next[i] = of.first[v.parent.v];
+            of.first[v.parent.v] = i;
+        }
+    return of;
+}
+
+static void put_users(struct core *core, int64_t now_ms, struct json_out *w,
+                      const struct users_of *of, uint32_t tenant)
+{
     struct share_view v;
     json_begin(w, "users", '[');
-    for (uint32_t i = 0; core_share(core, (share_id){ i }, now_ms, &v); i++)
-        if (v.is_user && v.parent.v == tenant) {
+    for (uint32_t i = of->first[tenant]; i != NONE; i = of->next[i])
+        if (core_share(core, (share_id){ i }, now_ms, &v)) {
             json_begin(w, NULL, '{');
             put_share(w, &v);
             json_end(w, '}');
@@ -82,6 +103,7 @@ int api_quota(struct call *c, struct err *e)
     struct share_view v, parent;
     AUTO(buf_free) struct buf b = BUF(API_REPLY_MAX);
     struct json_out w = { .b = &b };
+    struct users_of users = find_users(c, now_ms);
     (void)e;
     json_begin(&w, NULL, '{');
     json_begin(&w, "tenants", '[');
@@ -96,7 +118,7 @@ int api_quota(struct call *c, struct err *e)
             json_put_null(&w, "parent");
         json_put_f64(&w, "guarantee", (double)v.guarantee_milli / 1e3, 3);
         put_rules(&w, core, (share_id){ i }, &v);
-        put_users(c, &w, i);
+        put_users(core, now_ms, &w, &users, i);
         json_end(&w, '}');
     }
     json_end(&w, ']');

@@ -18,11 +18,10 @@ static void put_members(struct call *c, struct json_out *w, struct str tenant)
         enum role r = people_role_in(p, str_of(x->name), tenant);
         if (r == ROLE_NONE)
             continue;
-        struct place said;
-        const char *from = "above or group";
-        for (size_t k = 0; people_place_at(p, k, &said); k++)
-            if (str_eq(said.tenant, tenant) && str_is(said.user, x->name))
-                from = said.of_settings ? "settings" : "said";
+        struct str user = str_of(x->name);
+        const char *from = people_said(p, user, tenant, true) != ROLE_NONE  ? "settings"
+                         : people_said(p, user, tenant, false) != ROLE_NONE ? "said"
+                                                                            : "above or group";
         json_begin(w, NULL, '{');
         json_put_str(w, "user", str_of(x->name));
         json_put_str(w, "role", str_of(role_name(r)));
@@ -148,7 +147,7 @@ int api_tenant_put(struct call *c, struct err *e)
         0)
         return -1;
     api_audit(c, &done);
-    learn_tenants(c->api);
+    learn_tenant(c->api, l->name);
     return 0;
 }
 
@@ -183,15 +182,6 @@ int api_tenant_delete(struct call *c, struct err *e)
 
 /* ---- members ---- */
 
-static bool is_said(struct people *p, struct str tenant, struct str user, bool of_settings)
-{
-    struct place at;
-    for (size_t i = 0; people_place_at(p, i, &at); i++)
-        if (str_eq(at.tenant, tenant) && str_eq(at.user, user) && at.of_settings == of_settings)
-            return true;
-    return false;
-}
-
 static struct str role_text(struct call *c, enum role r)
 {
     return r == ROLE_NONE
@@ -203,11 +193,7 @@ static struct str role_text(struct call *c, enum role r)
 static void audit_member(struct call *c, const struct place *at)
 {
     struct people *p = auth_people(c->api->config.auth);
-    enum role was = ROLE_NONE;
-    struct place said;
-    for (size_t i = 0; people_place_at(p, i, &said); i++)
-        if (str_eq(said.tenant, at->tenant) && str_eq(said.user, at->user) && !said.of_settings)
-            was = said.role;
+    enum role was = people_said(p, at->user, at->tenant, false);
     api_audit(c, &(struct audit_change){ .what = at->role == ROLE_NONE ? AUDIT_MEMBER_DELETE
                                                                        : AUDIT_MEMBER_SET,
                                          .subject = at->user,
@@ -262,9 +248,9 @@ int api_member_put(struct call *c, struct err *e)
 int api_member_delete(struct call *c, struct err *e)
 {
     struct people *p = auth_people(c->api->config.auth);
-    if (is_said(p, c->param[0], c->param[1], false))
+    if (people_said(p, c->param[1], c->param[0], false) != ROLE_NONE)
         return set_member(c, ROLE_NONE, e);
-    if (is_said(p, c->param[0], c->param[1], true)) {
+    if (people_said(p, c->param[1], c->param[0], true) != ROLE_NONE) {
         err_set(e, ERR_CONFLICT, "'%.*s' is a member by the settings file", STR_ARG(c->param[1]));
         return err_hint(e, "take them out there and restart nightshiftd");
     }

@@ -10,8 +10,9 @@ static void put_person(struct call *c, struct json_out *w, const struct person *
 {
     struct people *p = auth_people(c->api->config.auth);
     struct str user = str_of(x->name), node, owner;
+    AUTO(arena_free) struct arena a = { 0 };
     size_t n;
-    const struct place *at = people_places(p, user, http_arena(c->rq), &n);
+    const struct place *at = people_places(p, user, &a, &n);
     json_begin(w, NULL, '{');
     json_put_str(w, "name", user);
     json_put_str(w, "full_name", str_of(x->full_name));
@@ -22,7 +23,7 @@ static void put_person(struct call *c, struct json_out *w, const struct person *
     json_put_bool(w, "has_password", x->hash[0] != '\0');
     json_begin(w, "tenants", '{');
     for (size_t i = 0; i < n; i++)
-        json_put_str(w, arena_strndup(http_arena(c->rq), at[i].tenant.p, at[i].tenant.n),
+        json_put_str(w, arena_strndup(&a, at[i].tenant.p, at[i].tenant.n),
                      str_of(role_name(at[i].role)));
     json_end(w, '}');
     json_begin(w, "groups", '[');

@@ -35,7 +35,7 @@ struct people {
     size_t persons, person_cap;
     struct tenant *tenant; /* by number */
     size_t tenants, tenant_cap;
-    struct kept_place *place;
+    struct kept_place *place; /* in the order of place_compare: a person's stand together */
     size_t places, place_cap;
     struct owner *owner;
     size_t owners, owner_cap;
@@ -358,25 +358,54 @@ void people_set_site_groups(struct people *p, const struct group_role *g, size_t
 
 /* ---- places ---- */
 
+static int place_compare(const struct kept_place *a, const struct kept_place *b)
+{
+    if (a->person != b->person)
+        return a->person < b->person ? -1 : 1;
+    if (a->tenant != b->tenant)
+        return a->tenant < b->tenant ? -1 : 1;
+    return (int)a->of_settings - (int)b->of_settings;
+}
+
+/* The first that is not before it. */
+static size_t place_from(const struct people *p, const struct kept_place *key)
+{
+    size_t low = 0, high = p->places;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (place_compare(&p->place[middle], key) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 void people_set_place(struct people *p, const struct place *at)
 {
     uint32_t t = names_find(&p->tenant_names, at->tenant);
     people_make(p, at->user);
-    uint32_t who = number_of(p, at->user);
-    for (size_t i = 0; i < p->places; i++) {
-        struct kept_place *k = &p->place[i];
-        if (k->tenant != t || k->person != who || k->of_settings != at->of_settings)
-            continue;
-        if (at->role == ROLE_NONE)
-            memmove(k, k + 1, (p->places - i - 1) * sizeof *k), p->places--;
-        else
-            k->role = at->role;
-        return;
+    struct kept_place key = { t, number_of(p, at->user), at->role, at->of_settings };
+    size_t i = place_from(p, &key);
+    bool there = i < p->places && place_compare(&p->place[i], &key) == 0;
+    if (there && at->role == ROLE_NONE) {
+        memmove(&p->place[i], &p->place[i + 1], (p->places - i - 1) * sizeof key);
+        p->places--;
+    } else if (there) {
+        p->place[i].role = at->role;
+    } else if (at->role != ROLE_NONE && t != NAME_NONE) {
+        vec_grow(p->place, p->places, p->place_cap);
+        memmove(&p->place[i + 1], &p->place[i], (p->places++ - i) * sizeof key);
+        p->place[i] = key;
     }
-    if (at->role == ROLE_NONE || t == NAME_NONE)
-        return;
-    vec_grow(p->place, p->places, p->place_cap);
-    p->place[p->places++] = (struct kept_place){ t, who, at->role, at->of_settings };
+}
+
+enum role people_said(const struct people *p, struct str user, struct str tenant, bool of_settings)
+{
+    struct kept_place key = { names_find(&p->tenant_names, tenant), number_of(p, user), ROLE_NONE,
+                              of_settings };
+    size_t i = place_from(p, &key);
+    return i < p->places && place_compare(&p->place[i], &key) == 0 ? p->place[i].role : ROLE_NONE;
 }
 
 bool people_place_at(const struct people *p, size_t i, struct place *out)
@@ -404,12 +433,12 @@ static bool said_roles(const struct people *p, uint32_t who, enum role *role)
 {
     bool some = false;
     const struct person *x = who == NAME_NONE ? NULL : p->person[who];
-    for (size_t i = 0; x && i < p->places; i++)
-        if (p->place[i].person == who) {
-            enum role *r = &role[p->place[i].tenant];
-            *r = MAX(*r, p->place[i].role);
-            some = true;
-        }
+    for (size_t i = place_from(p, &(struct kept_place){ .person = who });
+         x && i < p->places && p->place[i].person == who; i++) {
+        enum role *r = &role[p->place[i].tenant];
+        *r = MAX(*r, p->place[i].role);
+        some = true;
+    }
     for (size_t t = 0; x && x->groups && t < p->tenants; t++) {
         enum role r = p->tenant[t].alive ? of_groups(&p->tenant[t].groups, x) : ROLE_NONE;
         role[t] = MAX(role[t], r);
@@ -453,14 +482,21 @@ const struct place *people_places(const struct people *p, struct str user, struc
                                   size_t *out_n)
 {
     uint32_t who = number_of(p, user);
-    struct place *list = arena_array(a, struct place, p->tenants + 1);
-    size_t n = 0;
     AUTO(free_p) enum role *said = xcalloc(p->tenants + 1, sizeof *said);
     bool some = !is_out(p, who) && said_roles(p, who, said);
-    for (int below = 0; some && below < 2; below++) /* one's own come first */
+    size_t n = 0, own = 0;
+    bool reaches = false; /* what is below, too */
+    for (uint32_t t = 0; some && t < p->tenants; t++) {
+        own += said[t] != ROLE_NONE;
+        reaches |= said[t] == ROLE_LEAD || said[t] == ROLE_VIEWER;
+    }
+    struct place *list = arena_array(a, struct place, reaches ? p->tenants : own + 1);
+    for (int below = 0; some && below < (reaches ? 2 : 1); below++) /* one's own come first */
         for (uint32_t t = 0; t < p->tenants; t++) {
-            enum role r = p->tenant[t].alive ? role_at(p, said, t) : ROLE_NONE;
-            if (r != ROLE_NONE && (said[t] == ROLE_NONE) == (below == 1))
+            if (!p->tenant[t].alive || (said[t] == ROLE_NONE) != (below == 1))
+                continue;
+            enum role r = role_at(p, said, t);
+            if (r != ROLE_NONE)
                 list[n++] = (struct place){ str_of(p->tenant[t].name), user, r, false };
         }
     if (!some && !is_out(p, who) && people_has_tenant(p, str_of(p->default_tenant)))

@@ -98,6 +98,8 @@ struct place {
 void people_set_place(struct people *p, const struct place *at);
 /* Those that were said, not those that follow from groups or from above; false past the last. */
 bool people_place_at(const struct people *p, size_t i, struct place *out);
+/* Likewise of somebody in a tenant; ROLE_NONE: nothing was said. */
+enum role people_said(const struct people *p, struct str user, struct str tenant, bool of_settings);
 
 enum role people_role_in(const struct people *p, struct str user, struct str tenant);
 enum role people_site_role(const struct people *p, struct str user);

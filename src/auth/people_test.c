@@ -1,5 +1,7 @@
 #include "auth/people.h"
 
+#include <stdio.h>
+
 #include "tests/lib/test.h"
 
 static void put(struct people *p, const char *tenant, const char *user, enum role role, bool file)
@@ -108,10 +110,64 @@ static void what_the_file_says_and_what_people_say_are_kept_apart(void)
     put(p, "vision", "ana", ROLE_NONE, false);
     CHECK(in(p, "ana", "vision") == ROLE_MEMBER);
     CHECK(people_place_at(p, 0, &at) && at.of_settings && !people_place_at(p, 1, &at));
+    CHECK(people_said(p, STR("ana"), STR("vision"), true) == ROLE_MEMBER);
+    CHECK(people_said(p, STR("ana"), STR("vision"), false) == ROLE_NONE);
+    CHECK(people_said(p, STR("nobody"), STR("vision"), true) == ROLE_NONE);
+    CHECK(people_said(p, STR("ana"), STR("nowhere"), true) == ROLE_NONE);
     put(p, "nowhere", "ana", ROLE_LEAD, false); /* there is no such tenant: no such place */
     CHECK(!people_place_at(p, 1, &at));
     people_drop_tenant(p, STR("vision"));
     CHECK(in(p, "ana", "vision") == ROLE_NONE && !people_place_at(p, 0, &at));
+}
+
+/* Said in another order than they are numbered, changed and taken back: each place is found for itself. */
+static void many_places_are_each_found(void)
+{
+    static const char *const tenants[] = { "vision", "speech" };
+    enum {
+        PEOPLE = 200
+    };
+    AUTO(people_free_p) struct people *p = lab();
+    struct place at;
+    char name[16];
+    size_t n = 0;
+    for (size_t i = 0; i < PEOPLE * 2; i++) {
+        snprintf(name, sizeof name, "p%zu", i * 7 % PEOPLE);
+        put(p, tenants[i / PEOPLE], name, i % 3 ? ROLE_MEMBER : ROLE_LEAD, i % 2 == 0);
+    }
+    for (size_t i = 0; i < PEOPLE * 2; i += 5) {
+        snprintf(name, sizeof name, "p%zu", i * 7 % PEOPLE);
+        put(p, tenants[i / PEOPLE], name, ROLE_NONE, i % 2 == 0);
+    }
+    for (size_t i = 0; i < PEOPLE * 2; i++) {
+        enum role wanted = i % 5 == 0 ? ROLE_NONE : i % 3 ? ROLE_MEMBER : ROLE_LEAD;
+        snprintf(name, sizeof name, "p%zu", i * 7 % PEOPLE);
+        CHECK(people_said(p, str_of(name), str_of(tenants[i / PEOPLE]), i % 2 == 0) == wanted);
+        CHECK(people_said(p, str_of(name), str_of(tenants[i / PEOPLE]), i % 2 != 0) == ROLE_NONE);
+        CHECK(in(p, name, tenants[i / PEOPLE]) == wanted);
+    }
+    while (people_place_at(p, n, &at))
+        n++;
+    CHECK_INT((long)n, PEOPLE * 2 * 4 / 5);
+}
+
+/* What a list of everybody takes does not grow with people times tenants. */
+static void a_list_of_places_takes_no_more_than_it_has(void)
+{
+    AUTO(people_free_p) struct people *p = lab();
+    AUTO(arena_free) struct arena a = { .limit = 128u << 10 };
+    char name[16];
+    size_t n;
+    for (int i = 0; i < 500; i++) {
+        snprintf(name, sizeof name, "t%d", i);
+        people_set_tenant(p, str_of(name), STR(""), NULL, 0);
+    }
+    for (int i = 0; i < 200; i++) {
+        snprintf(name, sizeof name, "p%d", i);
+        put(p, "vision", name, ROLE_MEMBER, false);
+        const struct place *at = people_places(p, str_of(name), &a, &n);
+        CHECK(n == 1 && str_is(at[0].tenant, "vision") && at[0].role == ROLE_MEMBER);
+    }
 }
 
 static void a_person_is_written_and_read_again(void)
@@ -163,6 +219,8 @@ static const struct test tests[] = {
       who_is_disabled_or_dropped_has_no_role_anywhere },
     { "what the file says and what people say are kept apart",
       what_the_file_says_and_what_people_say_are_kept_apart },
+    { "many places are each found", many_places_are_each_found },
+    { "a list of places takes no more than it has", a_list_of_places_takes_no_more_than_it_has },
     { "a person is written and read again", a_person_is_written_and_read_again },
     { "names are checked", names_are_checked },
 };
