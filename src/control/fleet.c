@@ -10,10 +10,8 @@
 
 static struct machine *machine_of(const struct control *c, struct str name)
 {
-    for (size_t i = 0; i < c->machines; i++)
-        if (str_is(name, c->machine[i].name))
-            return &c->machine[i];
-    return NULL;
+    uint32_t i = names_find(&c->machine_names, name);
+    return i == NAME_NONE ? NULL : &c->machine[i];
 }
 
 static bool find_node(struct control *c, struct str name, struct node_view *out)
@@ -48,8 +46,8 @@ static void remember(struct control *c, const struct engine_event *ev)
     if (!m) {
         vec_grow(c->machine, c->machines, c->machine_cap);
         m = &c->machine[c->machines++];
-        *m = (struct machine){ .name = xcalloc(n->name.n + 1, 1) };
-        memcpy(m->name, n->name.p, n->name.n);
+        uint32_t i = names_intern(&c->machine_names, n->name);
+        *m = (struct machine){ .name = names_get(&c->machine_names, i) };
     }
     for (size_t k = 0; k < m->gpus; k++)
         free(m->gpu_uuid[k]);
@@ -186,7 +184,7 @@ void fleet_free(struct control *c)
             free(c->machine[i].gpu_uuid[k]);
         free(c->machine[i].gpu_uuid);
         free(c->machine[i].devices);
-        free(c->machine[i].name);
     }
     free(c->machine);
+    names_free(&c->machine_names);
 }

@@ -59,7 +59,7 @@ struct turn {
 };
 
 struct machine {
-    char *name;
+    const char *name; /* of machine_names */
     bool simulated;
     char **gpu_uuid;
     size_t gpus;
@@ -129,6 +129,7 @@ struct control {
     size_t life_next;  /* which job of the book is looked at next: see life.c */
     struct machine *machine;
     size_t machines, machine_cap;
+    struct names machine_names; /* numbered as they are */
     struct watcher *watch;
     size_t watches, watch_cap;
     struct control_stats stats;
