@@ -11,7 +11,7 @@
 static struct machine *machine_of(const struct control *c, struct str name)
 {
     uint32_t i = names_find(&c->machine_names, name);
-    return i == NAME_NONE ? NULL : &c->machine[i];
+    return i < c->machines ? &c->machine[i] : NULL; /* NAME_NONE is past all of them */
 }
 
 static bool find_node(struct control *c, struct str name, struct node_view *out)
@@ -42,13 +42,12 @@ static void set_state(struct control *c, struct str name, enum node_state state)
 static void remember(struct control *c, const struct engine_event *ev)
 {
     const struct event_node *n = ev->machine.node;
-    struct machine *m = machine_of(c, n->name);
-    if (!m) {
+    uint32_t i = names_intern(&c->machine_names, n->name);
+    if (i == c->machines) { /* it is new */
         vec_grow(c->machine, c->machines, c->machine_cap);
-        m = &c->machine[c->machines++];
-        uint32_t i = names_intern(&c->machine_names, n->name);
-        *m = (struct machine){ .name = names_get(&c->machine_names, i) };
+        c->machine[c->machines++] = (struct machine){ .name = names_get(&c->machine_names, i) };
     }
+    struct machine *m = &c->machine[i];
     for (size_t k = 0; k < m->gpus; k++)
         free(m->gpu_uuid[k]);
     free(m->gpu_uuid);
