@@ -139,17 +139,24 @@ static uint64_t leader_worker_set(const struct object *o)
     return at_least_none(doc_int(o->d, t, "size", 1));
 }
 
+/* What KubeRay makes at first: never more than maxReplicas, and else never fewer than minReplicas. */
+static uint64_t ray_workers(const struct object *o, const struct json *group, bool scales)
+{
+    int64_t most = doc_int(o->d, group, "maxReplicas", INT64_MAX);
+    int64_t least = doc_int(o->d, group, "minReplicas", 0);
+    int64_t said = doc_int(o->d, group, "replicas", least);
+    int64_t n = scales || said < least ? least : said;
+    if (doc_bool(o->d, group, "suspend"))
+        return 0;
+    return times(MIN(n, most), doc_int(o->d, group, "numOfHosts", 1));
+}
+
 static uint64_t ray_cluster(const struct object *o)
 {
     bool scales = doc_bool(o->d, o->spec, "enableInTreeAutoscaling");
     uint64_t sum = 1; /* the head */
     DOC_EACH(v, doc_array(o->d, o->spec, "workerGroupSpecs"))
-    {
-        int64_t least = doc_int(o->d, v, "minReplicas", 0);
-        int64_t n = scales ? least : doc_int(o->d, v, "replicas", least);
-        if (!doc_bool(o->d, v, "suspend"))
-            sum = plus(sum, times(n, doc_int(o->d, v, "numOfHosts", 1)));
-    }
+    sum = plus(sum, ray_workers(o, v, scales));
     return sum;
 }
 

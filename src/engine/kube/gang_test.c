@@ -214,6 +214,10 @@ static void objects_tell_how_many_it_takes(void)
               "{'replicas':9,'suspend':true}]"),
           "", 8 },
         { GANG_OBJ_RAY_CLUSTER,
+          OBJ("'workerGroupSpecs':[{'replicas':9,'minReplicas':1,'maxReplicas':3},"
+              "{'replicas':0,'minReplicas':2},{'replicas':4,'minReplicas':5,'maxReplicas':1}]"),
+          "", 7 },
+        { GANG_OBJ_RAY_CLUSTER,
           OBJ("'enableInTreeAutoscaling':true,'workerGroupSpecs':[{'replicas':3,'minReplicas':1}]"),
           "", 2 },
         { GANG_OBJ_JOB, OBJ("'parallelism':8,'completions':3"), "", 3 },
