@@ -41,7 +41,7 @@ test-kube: deps             ## the tests on a real Kubernetes, which is built on
 	@$(MAKE) --no-print-directory all
 	@./tools/run-tests $(B) --suite kube $(ARGS)
 
-test-kube-long: deps        ## the same with the real operators of JobSet and Kubeflow, built once too
+test-kube-long: deps        ## the same with the real operators of JobSet, Kubeflow and Ray, built once too
 	@./tools/install-deps --kube --image
 	@./tests/kube/build
 	@./tests/kube/build-helm

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Gangs of the real operators of JobSet and Kubeflow: placed, suspended, given back, finished.
+# Gangs of the real operators of JobSet, Kubeflow and Ray: placed, suspended, given back, finished.
 # It takes a pattern: t1073-operators.sh JobSet
 : "${NIGHTSHIFT_SOURCE:=$(cd "$(dirname "$0")/../.." && pwd)}"
 : "${NIGHTSHIFT_BUILD:=$NIGHTSHIFT_SOURCE/build}"

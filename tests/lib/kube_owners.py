@@ -1,4 +1,4 @@
-"""kube_owners - gangs that belong to a Job, a JobSet or a PyTorchJob, on nodes that are only pretended (KWOK).
+"""kube_owners - gangs that belong to a Job, a JobSet, a PyTorchJob or a RayCluster, on nodes that are only pretended (KWOK).
 
 Pods run until somebody says that they are done; KWOK's own stages end those of a Job at once."""
 import contextlib
@@ -20,7 +20,8 @@ tenants: { a: {}, b: {} }
 policy: { min_run: 500ms, thaw_run: 1s, review: 300ms }
 """
 CRDS = (("kubeflow.org", "v1", "PyTorchJob", "pytorchjobs"), ("jobset.x-k8s.io", "v1alpha2", "JobSet", "jobsets"))
-PATHS = {"Job": "/apis/batch/v1", "JobSet": "/apis/jobset.x-k8s.io/v1alpha2", "PyTorchJob": "/apis/kubeflow.org/v1"}
+PATHS = {"Job": "/apis/batch/v1", "JobSet": "/apis/jobset.x-k8s.io/v1alpha2", "PyTorchJob": "/apis/kubeflow.org/v1",
+         "RayJob": "/apis/ray.io/v1", "RayCluster": "/apis/ray.io/v1"}
 
 STAGE = """
 apiVersion: kwok.x-k8s.io/v1alpha1
@@ -96,11 +97,12 @@ def of(c, name, ns=SPACES[0]):
     return [p for p in live(c, ns) if p["metadata"].get("labels", {}).get("app") == name]
 
 
-def wait_runs(c, name, n, ns=SPACES[0]):
-    """All its pods run, and so does the job that stands for it; that job."""
+def wait_runs(c, name, n, ns=SPACES[0], called=None):
+    """All its pods run, and so does the job that stands for it, called so or as it is; that job."""
     cl.wait_for(f"the {n} pods of {name} run",
                 lambda: [p["status"].get("phase") for p in of(c, name, ns)] == ["Running"] * n)
-    return cl.wait_for(f"{name} runs", lambda: next((j for j in jobs(c) if j["name"] == name and j["state"] == "running"), None))
+    called = called or name
+    return cl.wait_for(f"{called} runs", lambda: next((j for j in jobs(c) if j["name"] == called and j["state"] == "running"), None))
 
 
 def owner(c, kind, name, ns=SPACES[0]):
