@@ -98,6 +98,7 @@ struct gang {
     bool resumed;   /* its owner goes on, */
     uint32_t comes; /* with so many pods; 0: with all */
     int64_t resumed_by_ms; /* which are there by then */
+    bool was_evicted;      /* not suspended: nobody tells its operator to make them */
 };
 
 #define GANG_CANCELLED "Cancelled" /* the reason in a pod that is not to be placed any more */

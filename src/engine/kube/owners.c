@@ -13,6 +13,7 @@
 #define AGAIN_MOST_MS 15000
 #define LOOK_MS 10000    /* whether one that is suspended is still there */
 #define RESUME_MS 120000 /* for an operator to make its pods again */
+#define REMADE_MS 10000  /* for one that never knew that they went */
 
 static const char *const hold_names[] = {
     [HOLD_NONE] = "none",         [HOLD_ASKING] = "asking",       [HOLD_SUSPENDING] = "suspending",
@@ -305,6 +306,9 @@ static void resume(struct gang *g, const struct owner *o)
     } else {
         g->resumed = true;
         g->comes = o->comes;
+        g->was_evicted = o->controlled; /* never suspended */
+        if (g->was_evicted)
+            g->resumed_by_ms = kube_now_ms(g->k) + REMADE_MS;
         place(g);
     }
 }
@@ -373,6 +377,7 @@ bool owners_wait(struct gang *g, uint32_t replicas)
     set_hold(g, HOLD_RESUMING, "");
     g->placed = 0;
     g->resumed_by_ms = kube_now_ms(g->k) + RESUME_MS;
+    g->was_evicted = false;
     g->owner = NULL;
     look(g);
     return true;
@@ -455,12 +460,23 @@ void owners_leave(struct gang *g)
         leave(g, "nobody wants it back");
 }
 
+/* Of what was evicted no more will come; it would hold its place for nothing, again and again. */
+static void not_remade(struct gang *g)
+{
+    const char *why = "its pods were not made again";
+    if (g->was_evicted) {
+        give_up(g, ERR_NOT_FOUND, why);
+        return;
+    }
+    set_hold(g, HOLD_SUSPENDED, "its pods do not come");
+    fail_waiting(g, ERR_UNAVAILABLE, why);
+}
+
 static void step(struct gang *g, int64_t now_ms)
 {
     bool asked = g->call || g->budgets;
     if (g->hold == HOLD_RESUMING && now_ms >= g->resumed_by_ms && !asked) {
-        set_hold(g, HOLD_SUSPENDED, "its pods do not come");
-        fail_waiting(g, ERR_UNAVAILABLE, "its pods were not made again");
+        not_remade(g);
         return;
     }
     if (asked || now_ms < g->call_ms || g->resumed)
