@@ -74,7 +74,7 @@ def ray_job(name, workers=3):
                      "submitterPodTemplate": submitter, "rayClusterSpec": ray_spec(name, workers)}}
 
 
-def ended(c, kind, name, word):
+def holds(c, kind, name, word):
     return any(x["type"] == word and x["status"] == "True"
                for x in owner(c, kind, name, NS).get("status", {}).get("conditions", []))
 
@@ -125,7 +125,7 @@ def life(c, kind, document, n=3):
 def finish(c, kind, name, number, last):
     for p in of(c, name, NS):
         c.rig.patch(f"{pods_of(NS)}/{p['metadata']['name']}", {"metadata": {"annotations": {DONE: "true"}}})
-    cl.wait_for(f"{name} is {last}", lambda: ended(c, kind, name, last))
+    cl.wait_for(f"{name} is {last}", lambda: holds(c, kind, name, last))
     same(c.wait_end(number)["state"], "succeeded")
 
 
@@ -200,21 +200,24 @@ def _(c):
     cl.wait_for("its operator waits for Ray", lambda: owner(c, "RayJob", "rj", NS)["status"]["jobDeploymentStatus"] == "Running")
 
 
-@tried("RayJob: its cluster is evicted whole when it is taken back, and its user can start it again as another")
+@tried("RayJob: its cluster is evicted whole when it is taken back, keeps no place, and its user can start it again as another")
 def _(c):
+    make(c, "stays", gpus=4, ns=NS)
     c.rig.post(path_of("RayJob", ns=NS), ray_job("again"))
     first = cl.wait_for("it has a cluster", lambda: cluster_of(c, "again"))
     number, before = wait_runs(c, "again", 4, NS, first)["id"], {p["metadata"]["uid"] for p in of(c, "again", NS)}
-    wait_ray(c, first, "ready")
-    same(run(c, "freeze", str(number)).returncode, 0)
-    cl.wait_for("all are gone", lambda: not before & {p["metadata"]["uid"] for p in c.pods(NS)})
-    time.sleep(2)  # its operator may make workers again: without a head none is placed
+    cl.wait_for("it is provisioned", lambda: holds(c, "RayCluster", first, "RayClusterProvisioned"))
+    gang(c, "theirs", 4)
+    cl.wait_for("the other is placed", lambda: bound(c, "theirs") == 4)
+    assert not before & {p["metadata"]["uid"] for p in of(c, "again", NS)}
+    c.rig.delete(f"{pods_of(SPACES[1])}?labelSelector=app%3Dtheirs")
+    # Its operator may make workers again, but no head.
+    assert c.wait_end(number)["state"] in ("failed", "cancelled"), c.job(number)
     same(bound(c, "again", NS), 0)
     o = owner(c, "RayCluster", first, NS)
     assert not is_suspended(o) and not suspended_by(o), o
     c.rig.patch(path_of("RayJob", "again", NS), {"spec": {"suspend": True}})
-    cl.wait_for("nothing of it is left", lambda: not c.pods(NS))
-    same(c.wait_end(number)["state"], "cancelled")
+    cl.wait_for("nothing of it is left", lambda: [p["metadata"]["name"] for p in c.pods(NS)] == ["stays"])
     c.rig.patch(path_of("RayJob", "again", NS), {"spec": {"suspend": False}})
     second = cl.wait_for("it has another cluster", lambda: cluster_of(c, "again"))
     assert second != first and wait_runs(c, "again", 4, NS, second)["id"] != number
