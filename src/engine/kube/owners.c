@@ -13,7 +13,7 @@
 #define AGAIN_MOST_MS 15000
 #define LOOK_MS 10000    /* whether one that is suspended is still there */
 #define RESUME_MS 120000 /* for an operator to make its pods again */
-#define REMADE_MS 10000  /* for one that never knew that they went */
+#define REMADE_MS 20000  /* for one that never knew that they went; a Job backs off 10 s */
 
 static const char *const hold_names[] = {
     [HOLD_NONE] = "none",         [HOLD_ASKING] = "asking",       [HOLD_SUSPENDING] = "suspending",
