@@ -148,7 +148,7 @@ static void vanished(struct control *c, struct str ref)
     struct entry *en = find_ref(c, ref);
     if (!en || en->task)
         return;
-    book_set_text(&en->now.message, STR("it was removed by whoever made it"));
+    book_set_text(&en->now.message, str_of(task_end_text(END_REMOVED)));
     book_set_text(&en->now.end, STR("cancelled"));
     job_move(c, en, JOB_EV_CANCEL);
 }

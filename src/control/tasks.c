@@ -292,8 +292,13 @@ static void finish(struct control *c, struct entry *en)
         .kind = ACT_TASKS_FORGET, .job = en->id, .run = en->now.run, .replicas = en->replicas
     };
     bool begins = en->now.state == JOB_STARTING || en->now.state == JOB_THAWING;
-    if (begins && !en->failed_start && t.why != END_LOST)
+    if (t.why == END_REMOVED && en->now.state != JOB_STOPPING) {
+        book_set_text(&en->now.message, str_of(task_end_text(t.why)));
+        book_set_text(&en->now.end, STR("cancelled"));
+        job_move(c, en, JOB_EV_CANCEL);
+    } else if (begins && !en->failed_start && t.why != END_LOST) {
         job_move(c, en, JOB_EV_STARTED); /* it was over before we heard that it ran */
+    }
     enum job_event what = how_it_ended(en, &t);
     bool told = en->failed_start || en->now.state == JOB_STOPPING || en->now.state == JOB_FREEZING;
     if (!told || what == JOB_EV_EXITED_OK || what == JOB_EV_FROZE)

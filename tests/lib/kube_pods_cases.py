@@ -466,6 +466,20 @@ def _(c):
     cl.wait_for("it is gone", lambda: not c.pods("other"))
 
 
+@tried("removed by whoever made it, running or waiting, it is cancelled and says so; another of its name is another job")
+def _(c):
+    for state, more in (("running", {}), ("queued", {"nodeSelector": {"colour": "none"}})):
+        make(c, "fleeting", **more)
+        job = job_named(c, "fleeting")["id"]
+        c.wait_state(job, state)
+        c.rig.delete(f"{pods_of()}/fleeting")
+        end = c.wait_end(job)
+        same((end["state"], end["end"], end["message"]), ("cancelled", "cancelled", "it was removed by whoever made it"))
+    make(c, "fleeting")
+    wait_bound(c, "fleeting")
+    assert c.wait_state(job_named(c, "fleeting")["id"], "running")["id"] != job
+
+
 @tried("cancelled while it waits, it says so and is not offered again, also after a restart")
 def _(c):
     make(c, "never", nodeSelector={"colour": "none"})

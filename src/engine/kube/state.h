@@ -141,7 +141,8 @@ void task_fail(struct kube *k, struct task *t, enum err_code code, const char *f
 /* task_pod.c */
 void tasks_pod(struct kube *k, struct task *t, const struct kube_pod *p); /* its pod is so now */
 void tasks_pod_gone(struct kube *k, struct task *t);
-void tasks_lost(struct kube *k, struct task *t); /* its machine went away */
+enum task_end task_unasked(const struct task *t); /* its pod went, and not by us */
+void tasks_lost(struct kube *k, struct task *t);  /* its machine went away */
 
 /* gangs.c */
 enum gangs_which {

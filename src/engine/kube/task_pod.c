@@ -4,6 +4,11 @@
 
 #include "engine/kube/state.h"
 
+enum task_end task_unasked(const struct task *t)
+{
+    return t->gang ? END_REMOVED : END_LOST;
+}
+
 static enum task_end why_of(const struct task *t, const struct kube_pod *p, int signo, int code)
 {
     bool full = strstr(p->message, "ephemeral") || strstr(p->message, "emptyDir");
@@ -18,7 +23,7 @@ static enum task_end why_of(const struct task *t, const struct kube_pod *p, int 
     if (t->stop && t->freeze && (signo || (t->gang && p->deletion_ms)))
         return END_STOPPED; /* pods of others come again, however their programs take it */
     if (!t->stop && p->deletion_ms && signo)
-        return END_LOST; /* somebody removed its pod: a drain, a node that goes */
+        return task_unasked(t); /* somebody removed its pod: its owner, a drain, a node that goes */
     return END_EXITED;
 }
 
@@ -104,7 +109,7 @@ void tasks_pod_gone(struct kube *k, struct task *t)
 {
     t->gone = true;
     if (t->step != STEP_ENDED)
-        task_ended(k, t, t->stop ? t->stop_why : END_LOST, 0, SIGKILL);
+        task_ended(k, t, t->stop ? t->stop_why : task_unasked(t), 0, SIGKILL);
     if (t->forgotten && !t->busy)
         tasks_drop(k, t);
 }

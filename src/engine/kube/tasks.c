@@ -307,7 +307,7 @@ static void on_bound(void *ctx, const struct kube_reply *r)
             task_tell_started_soon(k, t);
     } else if (r->status == 404) {
         t->gone = true;
-        task_ended(k, t, t->stop ? t->stop_why : END_LOST, 0, SIGKILL);
+        task_ended(k, t, t->stop ? t->stop_why : task_unasked(t), 0, SIGKILL);
     } else if (t->step == STEP_BINDING) {
         /* A conflict: it is bound, by us or by another; its pod tells where. */
         again(k, t, r);
