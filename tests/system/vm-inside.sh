@@ -20,6 +20,11 @@ state_of() { nightshift show "$1" -o yaml | sed -n 's/^state: //p'; }
 is_state() { [ "$(state_of "$1")" = "$2" ]; }
 submit() { as_ana nightshift run -d -w / "$@" | grep -o '[0-9][0-9]*' | head -n 1; }
 called() { nightshift ps -a --name "$1" -o name | grep -o '[0-9][0-9]*' | head -n 1; }
+# tell JOB: all that is known of it
+tell() {
+    nightshift show "$1" && nightshift why "$1" && nightshift events "$1" && nightshift nodes
+    journalctl -b -u nightshiftd -u nightshift-keeper --no-pager | tail -n 40
+}
 unit_pid() { systemctl show -P MainPID "$1"; }
 
 # cases FILE...: another script's TAP, as one case here
@@ -67,8 +72,8 @@ first() {
     test_expect 'reloading systemd takes no limit away' '
         job=$(submit --cpus 1 --mem 64Mi -- sleep 1000) && until_true is_state "$job" running && systemctl daemon-reload &&
         [ "$(cat /sys/fs/cgroup/nightshift/"$job".1.0/memory.max)" = 67108864 ] && nightshift cancel "$job"'
-    test_expect 'doctor has no complaint that stops jobs' '
-        nightshift doctor >found || { cat found; ! grep -i "^bad" found; }'
+    test_expect 'doctor has no complaint' '
+        nightshift doctor >found || { cat found; false; }'
     test_expect 'the tests of control groups pass on the real v2' 'cases build/keeper_cgroup_test'
     test_expect 'the tests of the keeper pass on v2' 'cases sh tests/system/t0210-keeper.sh'
     test_expect 'the tests of jobs pass on v2' 'cases sh tests/system/t0310-run.sh'
@@ -87,7 +92,8 @@ second() {
     test_expect 'what ran is told as lost, with its reason' '
         until_true is_state "$(called runs)" failed && nightshift show "$(called runs)" | grep -i "went away"'
     test_expect 'what waited runs now' '
-        until_true is_state "$(called waits)" succeeded && nightshift logs "$(called waits)" | grep "went on"'
+        { until_true is_state "$(called waits)" succeeded && nightshift logs "$(called waits)" | grep "went on"; } ||
+            { tell "$(called waits)"; false; }'
     test_expect 'nothing of the old time is left' '
         [ -z "$(find /sys/fs/cgroup/nightshift -mindepth 1 -type d)" ] && [ -z "$(ls /run/nightshift/tasks)" ]'
 }
