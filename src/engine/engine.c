@@ -12,14 +12,6 @@ static const struct {
 #undef X
 };
 
-static const struct {
-    const char *name, *text;
-} ends[] = {
-#define X(id, name, text) { name, text },
-    TASK_ENDS(X)
-#undef X
-};
-
 static const char *const events[] = {
 #define X(id, name) name,
     ENGINE_EVENTS(X)
@@ -39,26 +31,6 @@ const char *engine_cap_help(enum engine_cap c)
 const char *engine_event_name(enum engine_event_kind k)
 {
     return (size_t)k < ARRAY_LEN(events) ? events[k] : "?";
-}
-
-const char *task_end_name(enum task_end w)
-{
-    return (size_t)w < ARRAY_LEN(ends) ? ends[w].name : "?";
-}
-
-const char *task_end_text(enum task_end w)
-{
-    return (size_t)w < ARRAY_LEN(ends) ? ends[w].text : "?";
-}
-
-bool task_end_parse(struct str name, enum task_end *out)
-{
-    for (size_t i = 0; i < ARRAY_LEN(ends); i++)
-        if (str_is(name, ends[i].name)) {
-            *out = (enum task_end)i;
-            return true;
-        }
-    return false;
 }
 
 const char *task_format(struct task_id t, char out[static 64])

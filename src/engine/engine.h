@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "core/event.h"
+#include "engine/end.h"
 #include "spec/spec.h"
 
 struct task_id {
@@ -88,26 +89,6 @@ enum engine_event_kind {
     ENGINE_EVENT_COUNT
 };
 const char *engine_event_name(enum engine_event_kind k);
-
-/* Why a task ended, when it is not simply its exit code. */
-#define TASK_ENDS(X)                                                                               \
-    X(EXITED, "exited", "its program ended")                                                       \
-    X(STOPPED, "stopped", "it was told to stop")                                                   \
-    X(TIME_LIMIT, "time_limit", "its time was over")                                               \
-    X(MEMORY, "out_of_memory", "it used more memory than it asked for")                            \
-    X(DISK, "out_of_disk", "its scratch space was full")                                           \
-    X(PROCESSES, "out_of_processes", "it reached its limit of processes")                          \
-    X(LOST, "lost", "its machine or its supervisor went away under it")                            \
-    X(REMOVED, "removed", "it was removed by whoever made it") /* what we did not make */
-enum task_end {
-#define X(id, name, text) END_##id,
-    TASK_ENDS(X)
-#undef X
-    TASK_END_COUNT
-};
-const char *task_end_name(enum task_end w);
-const char *task_end_text(enum task_end w);
-bool task_end_parse(struct str name, enum task_end *out);
 
 /* Work that others made, named by spec->observed.  Told again after each sync and whenever its traits
  * change, until it is told to have vanished.  Whoever takes it says under which job the engine will be
