@@ -112,13 +112,14 @@ static const char *audit_text(const struct control *c, char *out, size_t n)
 static int start_child(struct doctor *d, struct err *e)
 {
     const struct api_config *c = &d->api->config;
+    const struct engine *en = control_engine(c->control);
     const char *argv[ARGS_MAX], *mode = c->mode(c->mode_ctx);
     struct store_log_sum logs = { 0 };
     struct err trouble = { 0 };
     char bytes[32], audit[160];
     size_t n = 0;
     int ends[2];
-    while (c->doctor_argv[n] && n + 11 < ARGS_MAX) {
+    while (c->doctor_argv[n] && n + 13 < ARGS_MAX) {
         argv[n] = c->doctor_argv[n];
         n++;
     }
@@ -132,7 +133,12 @@ static int start_child(struct doctor *d, struct err *e)
     argv[n++] = "--audit";
     argv[n++] = audit_text(c->control, audit, sizeof audit);
     argv[n++] = "--engine-trouble";
-    argv[n++] = control_ready(c->control, &trouble) ? "" : trouble.msg;
+    bool ready = control_ready(c->control, &trouble);
+    argv[n++] = ready ? "" : trouble.msg;
+    if (ready && en->caps) {
+        argv[n++] = "--networks";
+        argv[n++] = en->caps[CAP_NETWORK] ? "yes" : "no";
+    }
     argv[n++] = "--mail-trouble";
     argv[n++] = c->notices ? notices_mail_trouble(c->notices) : "";
     argv[n] = NULL;

@@ -47,6 +47,7 @@ int check_run(const struct config *c, const char *libexec)
                             .logs_kept = c->logs_kept,
                             .audit = c->audit,
                             .engine_trouble = c->engine_trouble,
+                            .networks = c->networks,
                             .mail_server = c->mail_server,
                             .mail_trouble = c->mail_trouble,
                             .kube = is_kube ? &kube : NULL,

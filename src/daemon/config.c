@@ -173,7 +173,7 @@ static const char *const sections[] = { "tenants", "profiles",       "admins", "
 
 struct given {
     const char *text[ARRAY_LEN(keys)];
-    const char *config, *keeper_mode, *logs_kept, *audit, *engine_trouble, *mail_trouble;
+    const char *config, *keeper_mode, *logs_kept, *audit, *engine_trouble, *mail_trouble, *networks;
     bool help, version, print, check, json, list;
 };
 
@@ -272,6 +272,8 @@ static const struct opt own_opts[] = {
     { "audit", OPT_TEXT, AT(audit), "TEXT", "with --check: what of it the daemon has found", 0, 0 },
     { "engine-trouble", OPT_TEXT, AT(engine_trouble), "TEXT",
       "with --check: why it takes no work, as the daemon knows it", 0, 0 },
+    { "networks", OPT_TEXT, AT(networks), "yes|no",
+      "with --check: whether the keeper can make networks, as the daemon knows it", 0, 0 },
     { "mail-trouble", OPT_TEXT, AT(mail_trouble), "TEXT",
       "with --check: why the last letter was not taken, as the daemon knows it", 0, 0 },
     { "help", OPT_FLAG, AT(help), NULL, "this list", 0, 0 },
@@ -435,6 +437,7 @@ int config_read(struct config *out, int argc, char *const *argv, struct err *e)
     out->logs_kept = g.logs_kept;
     out->audit = g.audit;
     out->mail_trouble = g.mail_trouble;
+    out->networks = g.networks;
     out->engine_trouble = g.engine_trouble;
     for (size_t i = 0; i < ARRAY_LEN(keys); i++)
         if (set_value(out, &keys[i], keys[i].dflt, e) < 0)

@@ -82,6 +82,11 @@ void check_overlayfs(const struct doctor_in *in, struct doctor_result *r)
             return;
         }
     }
+    snprintf(path, sizeof path, "/lib/modules/%s", in->facts.machine.kernel);
+    if (in->facts.uid != 0 && in->keeper_external && !look_exists(in, path)) {
+        say_skip(r, "it is not loaded, and the daemon may not see the kernel's modules");
+        return;
+    }
     say_bad(r, "the kernel cannot do overlayfs");
     say_fix(r, "modprobe overlay says why; a kernel of one's own needs CONFIG_OVERLAY_FS, and "
                "after a kernel update a reboot");

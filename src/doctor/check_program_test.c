@@ -60,6 +60,10 @@ static void networks_of_tenants_need_nft_and_plugins(void)
     AUTO(patient_clear) struct patient p;
     patient_init(&p);
     CHECK_SAYS(&p, check_network, DOCTOR_GOOD, "nft and ip", NULL);
+    p.in.networks = "no";
+    CHECK_SAYS(&p, check_network, DOCTOR_BAD, "could not make networks", "net.missing");
+    p.in.networks = "yes";
+    CHECK_SAYS(&p, check_network, DOCTOR_GOOD, "nft and ip", NULL);
     CHECK_SAYS(&p, check_cni_plugins, DOCTOR_GOOD, "bridge and host-local", NULL);
     patient_remove(&p, "/usr/lib/cni/host-local");
     CHECK_SAYS(&p, check_cni_plugins, DOCTOR_BAD, "missing: host-local;",

@@ -44,6 +44,10 @@ static void who_has_the_port_is_named(void)
     patient_init(&p);
     fake_file(&p.host, "/proc/net/tcp", HEAD TCP("00000000:1D09", "0A", "33", "4711"));
     CHECK_SAYS(&p, check_port, DOCTOR_BAD, "taken by a process of uid 33", "sport = :7433");
+    p.in.facts.uid = 33; /* it is the daemon that asks, and its own port */
+    CHECK_SAYS(&p, check_port, DOCTOR_BAD, "taken by a process of uid 33", "sport = :7433");
+    p.in.keeper_mode = "";
+    CHECK_SAYS(&p, check_port, DOCTOR_GOOD, "nightshiftd listens", NULL);
     add_process(&p, "76", "sshd\n", "socket:[471]");
     add_process(&p, "77", "python3\n", "socket:[4711]");
     CHECK_SAYS(&p, check_port, DOCTOR_BAD, "taken by python3 (process 77)", "ps -fp 77");

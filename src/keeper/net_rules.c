@@ -8,7 +8,7 @@
 #include "sys/weak.h"
 
 #define RULES_MAX (1u << 20)
-#define NFT_MS 10000
+#define NFT_MS 60000 /* the first rules after a boot load a dozen modules of the kernel */
 
 static bool plain_word(const char *s, size_t max)
 {
