@@ -178,8 +178,8 @@ static bool forget_one(struct api *a)
     struct command **oldest = NULL;
     char name[NAME_BYTES];
     for (struct command **at = &cs->first; *at; at = &(*at)->next)
-        if ((*at)->answered_ms || now_ms - (*at)->asked_ms > STALE_MS)
-            oldest = at;
+        if ((*at)->durable && ((*at)->answered_ms || now_ms - (*at)->asked_ms > STALE_MS))
+            oldest = at; /* somebody waits for what is not durable yet */
     if (!oldest)
         return false;
     struct command *gone = *oldest;
@@ -298,7 +298,7 @@ static void on_kept(void *ctx)
     struct command *x = l->call.api->commands->first;
     AUTO(buf_free) struct buf b = BUF(4096);
     struct json_out w = { .b = &b };
-    while (x->id != l->id) /* none is forgotten before it was sent */
+    while (x->id != l->id) /* none is forgotten before */
         x = x->next;
     x->durable = true;
     put_command(&w, x);
