@@ -122,20 +122,20 @@ static int read_kept(struct str body, struct command *out, struct err *e)
 {
     AUTO(json_free_p) struct json_doc *d = json_read(body, e);
     const struct json *j = json_root(d);
-    struct str node = { 0 }, what = { 0 }, task = { 0 }, by = { 0 }, state = { 0 }, text = { 0 };
+    struct str node = { 0 }, what = { 0 }, task = { 0 }, by = { 0 }, now = { 0 }, text = { 0 };
     if (!d || json_need_u64(j, "id", UINT64_C(1) << 62, &out->id, e) < 0 ||
         json_need_str(j, "node", sizeof out->node - 1, &node, e) < 0 ||
         json_need_str(j, "what", 32, &what, e) < 0 ||
         json_need_str(j, "task", sizeof out->task - 1, &task, e) < 0 ||
         json_need_str(j, "by", sizeof out->by - 1, &by, e) < 0 ||
-        json_need_str(j, "state", 16, &state, e) < 0 ||
+        json_need_str(j, "state", 16, &now, e) < 0 ||
         json_need_i64(j, "asked_ms", 0, INT64_MAX, &out->asked_ms, e) < 0)
         return -1;
     if (!word_of(what, &out->what))
         return err_set(e, ERR_INVALID, "'%.*s' is not known here", STR_ARG(what));
     if (out->what == WORD_THROTTLE && json_need_u64(j, "weight", 10000, &out->weight, e) < 0)
         return -1;
-    if (!str_is(state, "sent") &&
+    if (!str_is(now, "sent") &&
         (json_need_i64(j, "answered_ms", 1, INT64_MAX, &out->answered_ms, e) < 0 ||
          json_need_str(j, "text", sizeof out->text - 1, &text, e) < 0))
         return -1;
@@ -144,7 +144,7 @@ static int read_kept(struct str body, struct command *out, struct err *e)
     (void)report_who_job(out->task, &out->job);
     snprintf(out->by, sizeof out->by, "%.*s", STR_ARG(by));
     snprintf(out->text, sizeof out->text, "%.*s", STR_ARG(text));
-    out->done = str_is(state, "done");
+    out->done = str_is(now, "done");
     out->durable = true;
     return 0;
 }

@@ -134,6 +134,7 @@ static struct note *add_note(struct notices *n, struct user *u, enum notice_way 
     n->note[n->notes++] = o;
     u->waiting++;
     n->stats.waiting++;
+    o->of_turn = true;
     mark_dirty(n, o);
     return o;
 }
@@ -256,6 +257,7 @@ static void gather(struct notices *n, struct user *u, enum notice_way way, enum 
         g = &u->gathering[0];
     struct note *o = g->note;
     if (o && (o->due_ms <= now_ms || o->way != way || o->event != event)) {
+        write_gathered(o); /* with what this turn has added */
         note_seal(o);
         o = NULL;
     }
@@ -269,6 +271,7 @@ static void gather(struct notices *n, struct user *u, enum notice_way way, enum 
         };
     }
     add_job(o, j);
+    o->of_turn = true;
     mark_dirty(n, o);
 }
 
@@ -423,7 +426,7 @@ void notices_closing(void *notices, struct store_batch *b)
         if (!o->subject)
             set_data(o, &BUF(1));
         note_write(o, b);
-        o->dirty = false;
+        o->dirty = o->of_turn = false;
         o->flying = true;
         n->dirty--;
     }
@@ -565,7 +568,7 @@ static int load_waiting(struct notices *n, struct err *e)
         o->subject = copy_of(r->subject);
         o->data = copy_of(r->data);
         o->why = copy_of(r->why);
-        o->dirty = false;
+        o->dirty = o->of_turn = false;
     }
     n->dirty = 0;
     return 0;

@@ -210,6 +210,40 @@ static void ends_within_a_minute_are_one_notice(void)
     CHECK(str_is(first.subject, "2 jobs of array 100 'train' ended: 2 failed"));
 }
 
+/* What ends in one turn, before and after a notice is due, is told by it and by the next: none is left out.  With
+ * another's answer in between, too. */
+static void what_ends_while_a_notice_falls_due_is_told(void)
+{
+    for (int answered = 0; answered < 2; answered++) {
+        AUTO(room_end) struct room r;
+        struct store_notice n[2];
+        room_begin(&r, "{\"ok\":true}");
+        choose(&r, "ana", "{\"webhook\":\"https://x.example\"}");
+        choose(&r, "lea", "{\"mail\":\"lea@lab.example\"}");
+        struct store_job theirs = job(1, "vision", "lea", JOB_FAILED), j[3];
+        for (uint64_t i = 0; i < 3; i++) {
+            j[i] = job(100 + i, "vision", "ana", JOB_FAILED);
+            j[i].fixed.array = 100;
+        }
+        happen(&r, &theirs);
+        r.now_ms += 1000;
+        happen(&r, &j[0]); /* it is due 2 s later */
+        struct store_batch *b = turn_begin(&r);
+        r.now_ms += 1999;
+        notices_job(r.n, b, &j[1]);
+        r.now_ms += 1;
+        notices_job(r.n, b, &j[2]);
+        if (answered)
+            settle(&r, "lea", STORE_NOTICE_SENT, 1);
+        turn_end(&r, b);
+        settle(&r, "ana", STORE_NOTICE_SENT, 1);
+        rows_of(&r, "ana", STORE_NOTICE_SENT, &n[0]);
+        rows_of(&r, "ana", STORE_NOTICE_WAITING, &n[1]);
+        CHECK(str_is(n[0].subject, "2 jobs of array 100 'train' ended: 2 failed"));
+        CHECK(strstr(n[1].subject.p, "Job 102 'train' failed"));
+    }
+}
+
 static void many_arrays_at_once_are_few_notices(void)
 {
     AUTO(room_end) struct room r;
@@ -383,6 +417,7 @@ static const struct test tests[] = {
     { "nothing is written for those who chose nothing",
       nothing_is_written_for_those_who_chose_nothing },
     { "ends within a minute are one notice", ends_within_a_minute_are_one_notice },
+    { "what ends while a notice falls due is told", what_ends_while_a_notice_falls_due_is_told },
     { "many arrays at once are few notices", many_arrays_at_once_are_few_notices },
     { "a try that fails is made again later, and not for ever",
       a_try_that_fails_is_made_again_later },

@@ -127,7 +127,7 @@ static void write_marks(struct notices *n)
     struct store_batch *b = NULL;
     for (size_t i = 0; i < n->notes; i++) {
         struct note *o = n->note[i];
-        if (!o->dirty || o->gathers || o->flying || !o->subject)
+        if (!o->dirty || o->of_turn || o->flying)
             continue; /* the turn's */
         b = b ? b : store_batch_new(n->config.store);
         note_write(o, b);

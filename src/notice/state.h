@@ -25,8 +25,9 @@ struct note {
     uint64_t array, count, how[3]; /* failed, succeeded, cancelled */
     struct buf jobs;               /* members of the list */
     bool gathers;
-    bool dirty;  /* not in a batch yet */
-    bool flying; /* in a turn that is being written */
+    bool dirty;   /* not in a batch yet */
+    bool of_turn; /* changed by the turn that is being gathered: it goes with that, not before */
+    bool flying;  /* in a turn that is being written */
     struct ask_call *call;
 };
 
