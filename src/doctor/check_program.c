@@ -129,8 +129,10 @@ void check_network(const struct doctor_in *in, struct doctor_result *r)
         say_bad(r, "nft is missing: tenants cannot be kept apart on the network");
         say_fix(r, "apt install nftables; until then jobs run with --network none only");
     } else if (in->networks && strcmp(in->networks, "no") == 0) {
-        say_bad(r, "the keeper could not make networks when it started: jobs that need one wait");
-        say_fix(r, "see net.missing in its log (journalctl -u nightshift-keeper), then restart it");
+        say_bad(r, "the keeper could not make networks: jobs that need one wait or are refused");
+        say_fix(r,
+                "see net.missing in its log (journalctl -u nightshift-keeper); it tries again by "
+                "itself, at once after systemctl restart nightshift-keeper");
     } else if (!has_program(in, "ip")) {
         say_skip(r,
                  "ip is missing: nothing of Nightshift needs it, whoever looks for a fault does");

@@ -52,6 +52,8 @@ struct env {
 
     /* One line of keeper.sock. */
     void (*tell)(void *ctx, struct str line);
+    /* Tries to have networks after all; false: there are none, no_net says why. */
+    bool (*net_again)(void *ctx);
     /* A start is over, one way or the other: the next may begin. */
     void (*slot_free)(void *ctx);
     /* Nothing is left of it: its memory goes once the loop comes round. */

@@ -12,6 +12,7 @@
 
 #define STARTS_PER_CPU 2
 #define LEFTOVER_EVERY_MS 300000
+#define NET_AGAIN_MS 5000
 
 struct keeper {
     struct env env;
@@ -24,6 +25,7 @@ struct keeper {
     size_t n_dead, cap_dead;
     struct loop_watch *wakeup, *leftover_timer;
     struct leftover *leftover;
+    int64_t net_tried_ms;
 };
 
 /* --- what tasks ask of us --- */
@@ -201,6 +203,24 @@ static void on_opened(void *ctx)
     tell_node(&k->env);
 }
 
+/* What made it fail at the start may have passed: a slow boot, another firewall's lock. */
+static bool on_net_again(void *ctx)
+{
+    struct keeper *k = ctx;
+    int64_t now_ms = clock_now_ms(&k->env.clock);
+    if (now_ms >= k->net_tried_ms && now_ms < k->net_tried_ms + NET_AGAIN_MS)
+        return false;
+    k->net_tried_ms = now_ms;
+    if (!setup_net(&k->setup, &k->env))
+        return false;
+    for (size_t i = 0; i < k->tasks.n; i++)
+        task_adopt_net(k->tasks.all[i]);
+    net_sweep(k->env.net);
+    log_event(k->env.log, LOG_INFO_, "net.there", "tasks=%zu", k->tasks.n);
+    on_opened(k); /* what can be done here has changed */
+    return true;
+}
+
 /* --- birth --- */
 
 static bool is_alive(void *ctx, const char *name)
@@ -214,6 +234,8 @@ static void on_leftover_timer(void *ctx)
 {
     struct keeper *k = ctx;
     leftover_look(k->leftover);
+    if (!k->env.net)
+        (void)on_net_again(k);
 }
 
 /* Every task of an earlier keeper, then what belongs to none of them. */
@@ -255,6 +277,7 @@ struct keeper *keeper_new(const struct keeper_config *c, struct loop *l, struct 
                            .log = log,
                            .clock = clock,
                            .tell = on_tell,
+                           .net_again = on_net_again,
                            .slot_free = on_slot_free,
                            .gone = on_gone,
                            .ctx = k };

@@ -233,7 +233,7 @@ static void on_net(void *ctx, const struct net_place *place, const struct err *c
 static void launch_net(struct task *t)
 {
     bool wanted = t->env->mode == KEEPER_MODE_ROOT && t->start->network == NETWORK_TENANT;
-    if (wanted && !t->env->net) {
+    if (wanted && !t->env->net && !t->env->net_again(t->env->ctx)) {
         finish_failed(t, &t->env->no_net);
         return;
     }

@@ -139,9 +139,23 @@ static int open_groups(struct setup *s, const struct keeper_config *c, struct en
     return env->cgroups ? 0 : -1;
 }
 
-static void open_net(const struct keeper_config *c, struct env *env)
+bool setup_net(const struct setup *s, struct env *env)
 {
-    struct net_config want = {
+    if (env->net || !s->wants_net)
+        return env->net != NULL;
+    env->net = net_new(&s->net, &env->no_net);
+    env->gangs = gangnet_free(env->gangs);
+    env->gangs = gangnet_new(env->net);
+    if (env->net)
+        env->no_net = (struct err){ 0 };
+    else
+        log_event(env->log, LOG_WARN_, "net.missing", "why=%s", env->no_net.msg);
+    return env->net != NULL;
+}
+
+static void open_net(struct setup *s, const struct keeper_config *c, struct env *env)
+{
+    s->net = (struct net_config){
         .loop = env->loop,
         .log = env->log,
         .run_dir = env->run,
@@ -150,15 +164,12 @@ static void open_net(const struct keeper_config *c, struct env *env)
         .prefix = c->net_prefix,
         .table = c->net_table,
     };
-    if (c->no_network) {
+    s->wants_net = !c->no_network;
+    if (!s->wants_net) {
         err_set(&env->no_net, ERR_UNAVAILABLE, "tenants' networks are switched off here");
         err_hint(&env->no_net, "ask for network: none, or start the keeper without --no-network");
-        return;
     }
-    env->net = net_new(&want, &env->no_net);
-    env->gangs = gangnet_new(env->net);
-    if (!env->net)
-        log_event(env->log, LOG_WARN_, "net.missing", "why=%s", env->no_net.msg);
+    (void)setup_net(s, env);
 }
 
 /* Without a place on disk a task's /tmp is a tmpfs, which counts as its memory. */
@@ -232,7 +243,7 @@ int setup_open(struct setup *s, const struct keeper_config *c, struct env *env, 
     read_limits(env);
     rootfs_look("", &env->host);
     if (env->mode == KEEPER_MODE_ROOT) {
-        open_net(c, env);
+        open_net(s, c, env);
         open_disks(env);
         return 0;
     }

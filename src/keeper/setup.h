@@ -10,16 +10,21 @@
 #include "keeper/env.h"
 #include "keeper/keeper.h"
 #include "keeper/mode.h"
+#include "keeper/net.h"
 
 struct setup {
     int lock_fd; /* -1: not taken */
     char state[256], run[256], init[MODE_PATH_MAX], crun[MODE_PATH_MAX], hide[300];
     char mnt[300], skeleton[320];
+    struct net_config net; /* its texts are those of the keeper_config */
+    bool wants_net;
 };
 
 /* Fills in *env but for loop, log, clock and the callbacks, which are there already. */
 int setup_open(struct setup *s, const struct keeper_config *c, struct env *env, struct err *e)
     MUST_USE;
+/* Networks, when there are none yet and there should be; false: none can be made, env->no_net says why. */
+bool setup_net(const struct setup *s, struct env *env);
 void setup_close(struct setup *s, struct env *env); /* half-opened ones too */
 
 void setup_caps(const struct env *env, bool out[ENGINE_CAP_COUNT]);

@@ -462,7 +462,7 @@ static void adopt_scratch(struct task *t)
     }
 }
 
-static void adopt_net(struct task *t)
+void task_adopt_net(struct task *t)
 {
     struct err e;
     if (!t->env->net || !read_noted(t, "netns", t->netns, sizeof t->netns))
@@ -490,7 +490,7 @@ static void take_up_pause(struct task *t)
 static void take_up(struct task *t)
 {
     struct err e;
-    adopt_net(t);
+    task_adopt_net(t);
     take_up_pause(t);
     t->state = t->started_ms ? TASK_RUNNING : TASK_STARTING;
     t->start_by_ms = life_now(t) + 120000;

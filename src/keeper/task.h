@@ -37,6 +37,7 @@ struct task *task_free(struct task *t); /* NULL ok; returns NULL; its processes 
 
 const char *task_name(const struct task *t);
 enum task_state task_state(const struct task *t);
+void task_adopt_net(struct task *t);   /* the network that an earlier keeper gave it */
 bool task_alive(const struct task *t); /* it has, or may have, processes */
 
 void task_begin(struct task *t); /* a queued one: its turn has come */

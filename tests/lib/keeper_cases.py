@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 import traceback
 
@@ -731,6 +732,58 @@ def a_network_of_its_tenant(k):
         assert [x for x in k.left() if "netns" not in x] == [], k.left()
     finally:
         k.close()
+        subprocess.run(["nft", "delete", "table", "inet", name], capture_output=True, check=False)
+        for link in os.listdir("/sys/class/net"):
+            if link.startswith(name):
+                subprocess.run(["ip", "link", "del", link], check=False)
+
+
+def networks_come_late(k):
+    """networks that could not be made at the start are made when a task needs one; a task from before keeps its own"""
+    mode = k.hello["mode"]
+    k.close()
+    if mode != "root" or not shutil.which("nft"):
+        return f"mode {mode} has no networks" if mode != "root" else "nft is missing"
+    octet = claims.second_octet()
+    name, folder = f"nk{octet}", tempfile.mkdtemp(prefix="nft.", dir="/tmp")
+    real = shutil.which("nft")
+    with open(f"{folder}/nft", "w") as f:
+        f.write(f"#!/bin/sh\n[ ! -e {folder}/broken ] || {{ echo not yet >&2; exit 1; }}\nexec {real} \"$@\"\n")
+    os.chmod(f"{folder}/nft", 0o755)
+    env = {"PATH": f"{folder}:{os.environ['PATH']}"}
+    server = "ip -4 -o addr show eth0 | awk '{print $4}' | cut -d/ -f1; exec python3 -m http.server 8000 --directory /etc"
+
+    def refused_then_made(task, command):
+        k.ask(task, command, network="tenant")
+        assert "not yet" in k.event("failed", task=task)["msg"]
+        k.send("forget", task)
+        os.unlink(f"{folder}/broken")
+        time.sleep(5.1)  # it is not tried more often than that
+        k.ask(task, command, network="tenant")
+
+    open(f"{folder}/broken", "w").close()
+    k = Keeper("--net-range", f"10.{octet}.0.0/20", "--net-prefix", name, "--net-table", name, env=env)
+    try:
+        assert not k.hello["caps"]["network"], k.hello
+        refused_then_made("1.1.0", server)
+        assert k.event("hello")["caps"]["network"]
+        k.until_output("1.1.0", f"10.{octet}.")
+        address = k.output("1.1.0").split()[0]
+        open(f"{folder}/broken", "w").close()
+        k.kill()
+        k.start(env=env)
+        assert not k.hello["caps"]["network"] and k.sync()["1.1.0"] == ["started"]
+        get = (f"import time, urllib.request as u\nwhile True:\n  try:\n    "
+               f"print(u.urlopen('http://{address}:8000/hostname', timeout=5).read().decode()); break"
+               f"\n  except OSError: time.sleep(0.1)")
+        refused_then_made("2.1.0", f"timeout {PATIENCE_S} python3 -c \"{get}\"")
+        k.event("ended", task="2.1.0")
+        assert "job-1" in k.output("2.1.0"), k.output("2.1.0")
+        k.send("stop", "1.1.0", grace_ms=0)
+        k.event("ended", task="1.1.0")
+    finally:
+        k.close()
+        shutil.rmtree(folder)
         subprocess.run(["nft", "delete", "table", "inet", name], capture_output=True, check=False)
         for link in os.listdir("/sys/class/net"):
             if link.startswith(name):
