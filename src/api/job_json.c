@@ -64,14 +64,16 @@ static void put_exit(struct json_out *w, const struct store_job_now *n)
 /* What is wrong with the machine under it, while it is there, or that it was paused by hand. */
 static void put_trouble(struct json_out *w, struct api *a, const struct store_job *j)
 {
-    AUTO(buf_free) struct buf text = BUF(2048);
-    bool holds = job_state_holds(j->now.state), sick = holds && job_trouble(a, j->fixed.id, &text);
-    if (sick)
-        buf_addz(&text, "; ");
-    if (holds && commands_paused(a, j->fixed.id, j->now.run, &text))
+    AUTO(buf_free) struct buf text = BUF(4096), paused = BUF(2048);
+    bool holds = job_state_holds(j->now.state);
+    if (holds)
+        (void)job_trouble(a, j->fixed.id, &text);
+    if (holds && commands_paused(a, j->fixed.id, j->now.run, &paused)) {
+        buf_addz(&text, text.n ? "; " : "");
+        buf_add(&text, buf_str(&paused));
+    }
+    if (text.n)
         json_put_str(w, "trouble", buf_str(&text));
-    else if (sick)
-        json_put_str(w, "trouble", (struct str){ text.p, text.n - 2 });
     else
         json_put_null(w, "trouble");
 }

@@ -13,7 +13,8 @@
     X(DISK, "out_of_disk", "its scratch space was full")                                           \
     X(PROCESSES, "out_of_processes", "it reached its limit of processes")                          \
     X(LOST, "lost", "its machine or its supervisor went away under it")                            \
-    X(REMOVED, "removed", "it was removed by whoever made it") /* what we did not make */
+    X(REMOVED, "removed",                                                                          \
+      "it was removed, by whoever made it or by a drain") /* what we did not make */
 enum task_end {
 #define X(id, name, text) END_##id,
     TASK_ENDS(X)

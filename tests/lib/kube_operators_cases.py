@@ -163,7 +163,7 @@ def _(c):
     wait_ray(c, "rc", "ready")
     c.rig.delete(path_of("RayCluster", "rc", NS))  # it has no other end
     end = c.wait_end(number)
-    same((end["state"], end["end"], end["message"]), ("cancelled", "cancelled", "it was removed by whoever made it"))
+    same((end["state"], end["end"], end["message"]), ("cancelled", "cancelled", "it was removed, by whoever made it or by a drain"))
 
 
 @tried("RayCluster whose GPUs another tenant is due is suspended whole, and comes back when they are free")

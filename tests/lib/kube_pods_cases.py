@@ -474,7 +474,7 @@ def _(c):
         c.wait_state(job, state)
         c.rig.delete(f"{pods_of()}/fleeting")
         end = c.wait_end(job)
-        same((end["state"], end["end"], end["message"]), ("cancelled", "cancelled", "it was removed by whoever made it"))
+        same((end["state"], end["end"], end["message"]), ("cancelled", "cancelled", "it was removed, by whoever made it or by a drain"))
     make(c, "fleeting")
     wait_bound(c, "fleeting")
     assert c.wait_state(job_named(c, "fleeting")["id"], "running")["id"] != job
