@@ -1,15 +1,17 @@
 # Front door only: every line forwards to meson or to a script.  No source file is named here.
 B      ?= build
 DATA   ?=
-TESTS  ?= --no-suite long --no-suite trace --no-suite kube --no-suite kube-long
+TESTS  ?= --suite unit --suite prop --suite lint --suite smoke
 prefix ?= /usr/local
-# gcc's sanitizers warn falsely at -O2, hence a debug build that does not stop on warnings.
-SANITIZE = -Dbuildtype=debug -Dwerror=false
-# The same tests on another build; lints do not depend on the compiler.  LESS: what else is left out there.
-VARIANT  = $(MAKE) --no-print-directory test TESTS='$(TESTS) --no-suite lint $(LESS)'
+# clang's sanitizers, so that one build finds what they find and what clang warns of.
+CLANG    = CC='$(if $(shell command -v ccache),ccache )clang'
+SANITIZE = -Dbuildtype=debug -Doptimization=1 -Db_lundef=false
 
 all: $(B)/build.ninja
-	@ninja -C $(B)
+	@ninja -C $(B) product
+
+benches: $(B)/build.ninja
+	@ninja -C $(B) benches
 
 $(B)/build.ninja:
 	@meson setup $(B) $(OPTS)
@@ -22,81 +24,82 @@ lab: deps                   ## simulate a week of a small lab, print the report
 	@$(MAKE) --no-print-directory all
 	@./$(B)/nightshift-sim lab --out $(B)/lab
 
-test: deps                  ## install what is missing, build, run all but the long tests
-	@$(MAKE) --no-print-directory all
+test: deps                  ## install what is missing, build, run unit tests, properties, lints, a smoke test
+	@$(MAKE) --no-print-directory tests
+
+tests: $(B)/build.ninja
 	@./tools/run-tests $(B) $(TESTS)
 
-check: all                  ## the quick loop: incremental build, all but the slow tests
-	@./tools/run-tests $(B) $(TESTS) --no-suite prop
+check: $(B)/build.ninja     ## the quick loop: incremental build, unit tests, lints, a smoke test
+	@./tools/run-tests $(B) --suite unit --suite lint --suite smoke
+
+test-system: deps           ## every program from the outside, as in asan but on the plain build (root)
+	@$(MAKE) --no-print-directory tests TESTS='--suite system'
 
 test-long: deps-dev         ## everything, on a virtual machine and in a fresh Debian 12 too
 	@./tools/install-deps --long
-	@$(MAKE) --no-print-directory all
-	@./tools/run-tests $(B) --no-suite kube --no-suite kube-long
+	@$(MAKE) --no-print-directory tests TESTS='--no-suite kube --no-suite kube-long'
 
 test-kube: deps             ## the tests on a real Kubernetes, which is built once (root; ARGS='kube/t1000*')
 	@./tools/install-deps --kube --image
 	@./tests/kube/build
 	@./tests/kube/build-helm
-	@$(MAKE) --no-print-directory all
-	@./tools/run-tests $(B) --suite kube $(ARGS)
+	@$(MAKE) --no-print-directory tests TESTS='--suite kube $(ARGS)'
 
 test-kube-long: deps        ## the same with the real operators of JobSet, Kubeflow and Ray, built once too
 	@./tools/install-deps --kube --image
 	@./tests/kube/build
 	@./tests/kube/build-helm
 	@./tests/kube/build-operators
-	@$(MAKE) --no-print-directory all
-	@./tools/run-tests $(B) --suite kube-long $(ARGS)
+	@$(MAKE) --no-print-directory tests TESTS='--suite kube-long $(ARGS)'
 
-asan: deps-dev              ## the tests under address and undefined-behaviour sanitizers
-	@$(VARIANT) B=build-asan OPTS='-Db_sanitize=address,undefined $(SANITIZE)'
+asan: deps-dev              ## built by clang, warnings are errors: unit, fuzz and system tests under sanitizers
+	@$(CLANG) $(MAKE) --no-print-directory tests B=build-asan OPTS='-Db_sanitize=address,undefined $(SANITIZE)' \
+		TESTS='--suite unit --suite fuzz --suite system'
 
-tsan: deps-dev              ## the tests under the thread sanitizer
-	@$(VARIANT) B=build-tsan OPTS='-Db_sanitize=thread $(SANITIZE)'
-
-clang: LESS = --no-suite system
-clang: deps-dev             ## build all with clang, warnings are errors; its unit, fuzz and property tests
-	@CC=clang $(VARIANT) B=build-clang
+tsan: deps-dev              ## the unit tests under the thread sanitizer
+	@$(CLANG) $(MAKE) --no-print-directory tests B=build-tsan OPTS='-Db_sanitize=thread $(SANITIZE)' TESTS='--suite unit'
 
 coverage: deps-dev          ## which lines the tests reach
-	@$(VARIANT) B=build-cov OPTS='-Db_coverage=true -Dbuildtype=debug'
+	@$(MAKE) --no-print-directory tests B=build-cov OPTS='-Db_coverage=true -Dbuildtype=debug' \
+		TESTS='--suite unit --suite prop --suite fuzz --suite system'
 	@ninja -C build-cov coverage-text coverage-html
 	@cat build-cov/meson-logs/coverage.txt
 
 fuzz: deps-dev              ## fuzz each target for FUZZ_SECONDS (60)
-	@CC=clang $(MAKE) --no-print-directory all B=build-fuzz OPTS='-Dfuzz=true -Dwerror=false -Db_lundef=false'
+	@test -e build-fuzz/build.ninja || CC=clang meson setup build-fuzz -Dfuzz=true -Dwerror=false -Db_lundef=false
+	@ninja -C build-fuzz
 	@./tools/run-fuzz build-fuzz
 
 lint: deps-dev tidy         ## format, layers, sizes, spelling, scripts, clang-tidy; none skipped
-	@NIGHTSHIFT_STRICT=1 ./tools/run-tests build-clang --suite lint
+	@NIGHTSHIFT_STRICT=1 $(MAKE) --no-print-directory tests TESTS='--suite lint'
 
-tidy: deps-dev              ## clang-tidy alone
-	@CC=clang $(MAKE) --no-print-directory all B=build-clang
-	@./tools/check-tidy build-clang
+tidy: deps-dev              ## clang-tidy alone; a file that was clean is not looked at again until it changes
+	@$(CLANG) $(MAKE) --no-print-directory B=build-asan OPTS='-Db_sanitize=address,undefined $(SANITIZE)' all
+	@./tools/check-tidy build-asan
 
 bench: deps                 ## the benchmarks: make bench DATA=folder-with-the-traces
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory all benches
 	@./bench/run "$(DATA)"
 
 bench-slurm: deps           ## the same work on Slurm and here, with ratios (root; ARGS='--quick')
 	@./tools/install-deps --bench
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory all benches
 	@./bench/slurm/run $(ARGS)
 
 bench-many: deps            ## the whole product with 100,000 jobs in its store, against its bars
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory all benches
 	@NIGHTSHIFT_BUILD=$(abspath $(B)) ./bench/many/run
 
 bench-clients: deps         ## a thousand open pages and 200 requests a second for a minute, against its bars (root)
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory all benches
 	@NIGHTSHIFT_BUILD=$(abspath $(B)) ./bench/clients/run $(ARGS)
 
 bench-kube: deps            ## pods of others on a real API server, beside kube-scheduler (ARGS='--quick')
 	@./tools/install-deps --kube
 	@./tests/kube/build
 	@./tests/kube/build-helm
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory all benches
 	@NIGHTSHIFT_BUILD=$(abspath $(B)) ./bench/kube/run $(ARGS)
 
 gates: deps                 ## what the published results demand: make gates DATA=folder
@@ -114,7 +117,8 @@ deps-dev:                   ## and what developers and CI use
 
 install: all                ## honours prefix and DESTDIR
 	@meson configure $(B) -Dprefix=$(prefix)
-	@meson install -C $(B)
+	@ninja -C $(B) product
+	@meson install -C $(B) --no-rebuild
 
 clean:                      ## remove every build folder
 	@rm -rf build build-*/
@@ -122,5 +126,5 @@ clean:                      ## remove every build folder
 help:                       ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
 
-.PHONY: all run lab test check test-long test-kube test-kube-long asan tsan clang coverage fuzz lint tidy bench bench-slurm \
+.PHONY: all benches run lab test tests check test-system test-long test-kube test-kube-long asan tsan coverage fuzz lint tidy bench bench-slurm \
 	bench-many bench-clients bench-kube gates fmt deps deps-dev install clean help

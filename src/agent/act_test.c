@@ -126,4 +126,4 @@ static const struct test tests[] = {
     { "what is no task, and what others froze, is refused",
       what_is_no_task_and_what_others_froze_is_refused },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

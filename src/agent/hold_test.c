@@ -54,4 +54,4 @@ static const struct test tests[] = {
     { "it stands until it is released", it_stands_until_it_is_released },
     { "what is kept reads the same", what_is_kept_reads_the_same },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

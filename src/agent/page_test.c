@@ -80,4 +80,4 @@ static const struct test tests[] = {
     { "what was measured is on the page", what_was_measured_is_on_the_page },
     { "everything else is refused", everything_else_is_refused },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

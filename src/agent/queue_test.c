@@ -110,4 +110,4 @@ static const struct test tests[] = {
       a_day_without_one_keeps_the_last_hour_and_does_not_grow },
     { "what is not acknowledged is sent again", what_is_not_acknowledged_is_sent_again },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -176,4 +176,4 @@ static const struct test tests[] = {
     { "long lines are cut and few are kept", long_lines_are_cut_and_few_are_kept },
     { "the parts of a line change nothing", the_parts_of_a_line_change_nothing },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -87,4 +87,4 @@ static const struct test tests[] = {
     { "without a word it must be what no page can send unasked",
       without_a_word_it_must_be_what_no_page_can_send_unasked },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -63,4 +63,4 @@ static const struct test tests[] = {
     { "the titles are the names of the cells", the_titles_are_the_names_of_the_cells },
     { "JSON leaves out what is not there", json_leaves_out_what_is_not_there },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -407,4 +407,4 @@ static const struct test tests[] = {
     { "a socket that is not there is named", a_socket_that_is_not_there_is_named },
     { "all are cancelled with the one who asks", all_are_cancelled_with_it },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

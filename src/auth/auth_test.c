@@ -215,4 +215,4 @@ static const struct test tests[] = {
     { "tokens of people of a provider want them to come by",
       tokens_of_people_of_a_provider_want_them_to_come_by },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -284,4 +284,4 @@ static const struct test tests[] = {
     { "a client comes back from the store", a_client_comes_back_from_the_store },
     { "there are only so many clients", there_are_only_so_many_clients },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -224,4 +224,4 @@ static const struct test tests[] = {
     { "a person is written and read again", a_person_is_written_and_read_again },
     { "names are checked", names_are_checked },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

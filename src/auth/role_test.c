@@ -107,4 +107,4 @@ static const struct test tests[] = {
     { "a role is held where it may be", a_role_is_held_where_it_may_be },
     { "every word has its meaning", every_word_has_its_meaning },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

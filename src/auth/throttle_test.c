@@ -107,4 +107,4 @@ static const struct test tests[] = {
       a_flood_of_names_does_not_wash_away_the_guilty },
     { "an attempt that was counted is taken back", an_attempt_that_was_counted_is_taken_back },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -77,4 +77,4 @@ static const struct test tests[] = {
     { "a reset keeps the largest block", reset_reuses_memory },
     { "an arena can be used up to its limit", limit_counts_what_was_given },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -47,4 +47,4 @@ static const struct test tests[] = {
     { "counted memory is zeroed and never NULL", calloc_is_zeroed },
     { "the smaller and the larger evaluate their arguments once", min_max },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

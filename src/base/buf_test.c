@@ -65,4 +65,4 @@ static const struct test tests[] = {
     { "exactly the limit fits", exactly_the_limit_fits },
     { "truncating makes a full one usable again", truncating_makes_room },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

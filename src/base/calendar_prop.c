@@ -188,4 +188,4 @@ static const struct test tests[] = {
       a_calendar_is_what_a_walk_by_the_minute_says },
     { "what is written is read back", what_is_written_is_read_back },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

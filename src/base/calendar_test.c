@@ -200,4 +200,4 @@ static const struct test tests[] = {
       where_the_clock_is_set_back_it_begins_first_and_ends_last },
     { "equal calendars are equal", equal_calendars_are_equal },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -171,4 +171,4 @@ static const struct test tests[] = {
     { "a zone's name is looked up where that is possible",
       a_name_is_looked_up_where_that_is_possible },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -174,4 +174,4 @@ static const struct test tests[] = {
     { "a stamp has milliseconds always, and any year",
       a_stamp_has_milliseconds_always_and_any_year },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -117,4 +117,4 @@ static const struct test tests[] = {
     { "what is left never grows with time", factor_never_grows_with_time },
     { "the bits are the same on every machine", the_bits_are_the_same_everywhere },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -99,4 +99,4 @@ static const struct test tests[] = {
     { "control characters become question marks, UTF-8 stays",
       control_characters_do_not_get_through },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

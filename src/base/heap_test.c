@@ -129,4 +129,4 @@ static const struct test tests[] = {
     { "moving or removing what is not in does nothing", absent_items_are_ignored },
     { "a renamed item keeps its place", a_renamed_item_keeps_its_place },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

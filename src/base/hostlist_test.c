@@ -161,4 +161,4 @@ static const struct test tests[] = {
     { "runs of one prefix fold into a bracket, order kept", names_fold },
     { "folding and expanding give the same names", folding_loses_nothing },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -208,4 +208,4 @@ static const struct test tests[] = {
     { "indented output is readable", indented_is_readable },
     { "a value is copied whole, members are counted", a_value_is_copied_whole },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -90,4 +90,4 @@ static const struct test tests[] = {
       a_very_deep_document_does_not_exhaust_the_stack },
     { "raw text goes in as it is", raw_text_goes_in_as_it_is },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

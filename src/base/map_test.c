@@ -88,4 +88,4 @@ static const struct test tests[] = {
     { "names are numbered in the order first seen", names_are_numbered_in_order },
     { "a name may be empty, unterminated or cut by a NUL", names_may_be_odd },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

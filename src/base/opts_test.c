@@ -321,4 +321,4 @@ static const struct test tests[] = {
     { "help shows the letters", help_shows_the_letters },
     { "a near name is named without its letter", a_near_name_is_named_without_its_letter },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

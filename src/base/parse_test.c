@@ -251,4 +251,4 @@ static const struct test tests[] = {
     { "thousandths are exact or refused", thousandths },
     { "what is printed is short and reads back", what_is_printed_reads_back },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

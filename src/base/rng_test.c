@@ -99,4 +99,4 @@ static const struct test tests[] = {
     { "the exponential draw has its mean and its tail", exponential_has_its_mean },
     { "the normal draw has its mean, deviation and tails", normal_has_its_shape },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

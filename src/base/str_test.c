@@ -94,4 +94,4 @@ static const struct test tests[] = {
     { "every bit of a string reaches its hash", hashes_differ },
     { "UTF-8 is told from other bytes", utf8_is_told_from_other_bytes },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -186,4 +186,4 @@ static const struct test tests[] = {
     { "mktime agrees where it has no choice", mktime_agrees_where_it_has_no_choice },
     { "any rule keeps the header's promises", any_rule_keeps_the_promises_of_the_header },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

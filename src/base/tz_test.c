@@ -203,4 +203,4 @@ static const struct test tests[] = {
     { "daylight time all year is one piece", daylight_time_all_year_is_one_piece },
     { "a local time has a first and a last instant", local_times_have_a_first_and_a_last_instant },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -118,4 +118,4 @@ static const struct test tests[] = {
     { "loopback is known by its spelling", loopback_is_known_by_its_spelling },
     { "values of a query are encoded", values_of_a_query_are_encoded },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

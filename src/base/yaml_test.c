@@ -249,4 +249,4 @@ static const struct test tests[] = {
     { "what reads is a JSON document", what_reads_is_a_json_document },
     { "a key is found on its line", a_key_is_found_on_its_line },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

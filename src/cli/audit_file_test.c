@@ -135,4 +135,4 @@ static const struct test tests[] = {
     { "what was changed or cut off is found", what_was_changed_or_cut_off_is_found },
     { "what is no export is refused with its line", what_is_no_export_is_refused_with_its_line },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -79,4 +79,4 @@ static const struct test tests[] = {
     { "jobs are in the order asked for", jobs_are_in_the_order_asked_for },
     { "without a server there are only titles", without_a_server_there_are_only_titles },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

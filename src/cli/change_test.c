@@ -46,4 +46,4 @@ static const struct test tests[] = {
       nothing_reaches_the_terminal_that_is_no_text },
     { "lines show what stayed too", lines_show_what_stayed_too },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

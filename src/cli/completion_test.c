@@ -49,4 +49,4 @@ static const struct test tests[] = {
     { "another shell is refused", another_shell_is_refused },
     { "the table is whole", the_table_is_whole },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -187,4 +187,4 @@ static const struct test tests[] = {
       an_active_python_environment_comes_first_in_path },
     { "a job is called after what it runs", a_job_is_called_after_what_it_runs },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

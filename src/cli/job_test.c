@@ -126,4 +126,4 @@ static const struct test tests[] = {
     { "how it ended is said in Slurm's words", how_it_ended_is_said_in_slurms_words },
     { "the exit code is what a shell would say", the_exit_code_is_what_a_shell_would_say },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

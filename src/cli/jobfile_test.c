@@ -73,4 +73,4 @@ static const struct test tests[] = {
     { "JSON is YAML", json_is_yaml },
     { "a field is found below its section", a_field_is_found_below_its_section },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

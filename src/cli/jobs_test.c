@@ -47,4 +47,4 @@ static const struct test tests[] = {
     { "another reason is another line", another_reason_is_another_line },
     { "a filter becomes a query", a_filter_becomes_a_query },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -39,4 +39,4 @@ static const struct test tests[] = {
     { "tokens are kept by server in a file of one's own",
       tokens_are_kept_by_server_in_a_file_of_ones_own },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

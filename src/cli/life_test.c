@@ -31,4 +31,4 @@ static void a_line_says_what_where_who_and_why(void)
 static const struct test tests[] = {
     { "a line says what, where, who and why", a_line_says_what_where_who_and_why },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -47,4 +47,4 @@ static const struct test tests[] = {
     { "over nothing a patch is itself without nulls",
       over_nothing_a_patch_is_itself_without_nulls },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

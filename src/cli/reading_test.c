@@ -41,4 +41,4 @@ static const struct test tests[] = {
       an_answer_without_a_body_is_done_with_its_head },
     { "a body beyond the bound is refused", a_body_beyond_the_bound_is_refused },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

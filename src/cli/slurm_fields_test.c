@@ -106,4 +106,4 @@ static const struct test tests[] = {
     { "durations are Slurm's", durations_are_slurms },
     { "states are known by both their names", states_are_known_by_both_their_names },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -185,4 +185,4 @@ static const struct test tests[] = {
     { "file names are filled in by the shell of the job",
       file_names_are_filled_in_by_the_shell_of_the_job },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -192,4 +192,4 @@ static const struct test tests[] = {
     { "what means nothing here is said", what_means_nothing_here_is_said },
     { "what would change the meaning is refused", what_would_change_the_meaning_is_refused },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -47,4 +47,4 @@ static const struct test tests[] = {
     { "an id stays until the next", an_id_stays_until_the_next },
     { "an event is bounded", an_event_is_bounded },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

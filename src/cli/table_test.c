@@ -60,4 +60,4 @@ static const struct test tests[] = {
     { "a column never shrinks to nothing", a_column_never_shrinks_to_nothing },
     { "colour does not count as width", colour_does_not_count_as_width },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -110,4 +110,4 @@ static const struct test tests[] = {
     { "no control character reaches a terminal", no_control_character_reaches_a_terminal },
     { "a bar is as wide as asked", a_bar_is_as_wide_as_asked },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -154,4 +154,4 @@ static const struct test tests[] = {
     { "a time to come is an hour after another, or any that begins",
       a_time_to_come_is_an_hour_after_another_or_any_that_begins },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

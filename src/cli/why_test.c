@@ -88,4 +88,4 @@ static const struct test tests[] = {
     { "one that does not wait says only that", one_that_does_not_wait_says_only_that },
     { "a time that is past is told in the past", a_time_that_is_past_is_told_in_the_past },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -59,4 +59,4 @@ static const struct test tests[] = {
     { "what looks like something else is quoted", what_looks_like_something_else_is_quoted },
     { "a bare value is a line", a_bare_value_is_a_line },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

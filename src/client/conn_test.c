@@ -84,4 +84,4 @@ static const struct test tests[] = {
     { "a server that is not there is named with what to do",
       a_server_that_is_not_there_is_named_with_what_to_do },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -160,4 +160,4 @@ static const struct test tests[] = {
     { "an answer that breaks off is an error", an_answer_that_breaks_off_is_an_error },
     { "a head is bounded", a_head_is_bounded },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -152,4 +152,4 @@ static const struct test tests[] = {
     { "a uid of an earlier store is theirs again, where nobody has it",
       a_uid_of_an_earlier_store_is_theirs_again },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -353,4 +353,4 @@ static const struct test tests[] = {
     { "what happens while nobody looks is seen at the start",
       what_happens_while_nobody_looks_is_seen_at_the_start },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

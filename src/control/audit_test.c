@@ -123,4 +123,4 @@ static const struct test tests[] = {
     { "old rows go by days, and the rest verifies", old_rows_go_by_days_and_the_rest_verifies },
     { "it is verified once a day", it_is_verified_once_a_day },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -84,4 +84,4 @@ static const struct test tests[] = {
     { "what is not there is not chosen", what_is_not_there_is_not_chosen },
     { "no other choice has fewer GPUs too many", no_other_choice_has_fewer_gpus_too_many },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -468,4 +468,4 @@ static const struct test tests[] = {
     { "the journal says which jobs are the same work",
       the_journal_says_which_jobs_are_the_same_work },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

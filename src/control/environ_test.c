@@ -112,4 +112,4 @@ static const struct test tests[] = {
     { "a member of an array knows its index", a_member_of_an_array_knows_its_index },
     { "what the user set wins", what_the_user_set_wins },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

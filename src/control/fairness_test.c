@@ -149,4 +149,4 @@ static const struct test tests[] = {
     { "a day that is over is written once, with the next",
       a_day_that_is_over_is_written_once_with_the_next },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -98,4 +98,4 @@ static const struct test tests[] = {
     { "one that has too little waits for its jobs", one_that_has_too_little_waits_for_its_jobs },
     { "one that has it again was never changed", one_that_has_it_again_was_never_changed },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -442,4 +442,4 @@ static const struct test tests[] = {
     { "the kind of a job and its scratch space reach the core",
       the_kind_of_a_job_and_its_scratch_space_reach_the_core },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -280,4 +280,4 @@ static const struct test tests[] = {
       what_was_asked_for_and_lost_is_asked_for_again },
     { "many are done in pieces", many_are_done_in_pieces },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -93,4 +93,4 @@ static const struct test tests[] = {
     { "a restart tells nothing twice", a_restart_tells_nothing_twice },
     { "every move has a name", every_move_has_a_name },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

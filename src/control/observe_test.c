@@ -201,4 +201,4 @@ static const struct test tests[] = {
       a_job_the_store_lost_is_written_down_before_we_are_ready },
     { "users cannot submit it", users_cannot_submit_it },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

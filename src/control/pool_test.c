@@ -143,4 +143,4 @@ static const struct test tests[] = {
     { "what is over or covered is dropped and there is a bound",
       what_is_over_or_covered_is_dropped_and_there_is_a_bound },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

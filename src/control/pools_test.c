@@ -258,4 +258,4 @@ static const struct test tests[] = {
     { "a freeze that may take long begins early", a_freeze_that_may_take_long_begins_early },
     { "a machine moves with what runs on it", a_machine_moves_with_what_runs_on_it },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -84,4 +84,4 @@ static const struct test tests[] = {
     { "what is none is refused", what_is_none_is_refused },
     { "numbers read back", numbers_read_back },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

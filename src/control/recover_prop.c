@@ -401,4 +401,4 @@ static const struct test tests[] = {
     { "a control plane may die at any moment: nothing answered is lost, nothing runs twice",
       a_control_plane_may_die_at_any_moment },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -474,4 +474,4 @@ static const struct test tests[] = {
     { "what was asked while the engine was away happens when it is back",
       what_was_asked_while_it_was_away_happens_when_it_is_back },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

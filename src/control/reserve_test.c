@@ -260,4 +260,4 @@ static const struct test tests[] = {
     { "a job that does not save itself is ended before it begins",
       a_job_that_does_not_save_itself_is_ended_before_it_begins },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -271,4 +271,4 @@ static const struct test tests[] = {
       one_of_an_unknown_tenant_is_left_until_there_is_one },
     { "one that waits for what is gone is held", one_that_waits_for_what_is_gone_is_held },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

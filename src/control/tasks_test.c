@@ -346,4 +346,4 @@ static const struct test tests[] = {
     { "words of a start are shown while it lasts", words_of_the_start_are_shown_while_it_lasts },
     { "strangers are stopped and forgotten", strangers_are_stopped_and_forgotten },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -242,4 +242,4 @@ static const struct test tests[] = {
     { "several are tried together, and nothing changes",
       several_are_tried_together_and_nothing_changes },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

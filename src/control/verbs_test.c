@@ -357,4 +357,4 @@ static const struct test tests[] = {
     { "a frozen job that is thawed waits for room", a_frozen_job_that_is_thawed_waits_for_room },
     { "signals go to what runs, and to nothing else", signals_go_to_what_runs_only },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

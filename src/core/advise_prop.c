@@ -129,4 +129,4 @@ static void whoever_follows_advice_starts(void)
 static const struct test tests[] = {
     { "whoever follows advice starts", whoever_follows_advice_starts },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -99,4 +99,4 @@ static const struct test tests[] = {
       a_shorter_limit_does_not_help_behind_a_long_one },
     { "nothing helps over a limit of its tenant", nothing_helps_over_a_limit_of_its_tenant },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

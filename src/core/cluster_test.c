@@ -416,4 +416,4 @@ static const struct test tests[] = {
     { "bad nodes are refused", bad_nodes_are_refused },
     { "bad models are refused", bad_models_are_refused },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

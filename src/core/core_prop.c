@@ -593,4 +593,4 @@ static const struct test tests[] = {
     { "backlogged tenants get their share within three percent",
       backlogged_tenants_get_their_share_within_three_percent },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -503,4 +503,4 @@ static const struct test tests[] = {
       a_job_that_stops_waiting_lets_its_kept_room_go },
     { "views end where the world ends", views_end_where_the_world_ends },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -180,4 +180,4 @@ static const struct test tests[] = {
     { "the old counts half when much was seen", the_old_counts_half_when_much_was_seen },
     { "what falls to nothing is forgotten", what_falls_to_nothing_is_forgotten },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

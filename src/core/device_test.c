@@ -190,4 +190,4 @@ static const struct test tests[] = {
       what_is_not_there_is_refused_and_what_is_busy_is_named },
     { "limits count what devices are worth", limits_count_what_devices_are_worth },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -513,4 +513,4 @@ static void the_reasons_are_what_is_in_the_way(void)
 static const struct test tests[] = {
     { "the reasons are what is in the way", the_reasons_are_what_is_in_the_way },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

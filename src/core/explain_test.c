@@ -262,4 +262,4 @@ static const struct test tests[] = {
     { "a job that runs or is unknown has no explanation",
       a_job_that_runs_or_is_unknown_has_no_explanation },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -114,4 +114,4 @@ static const struct test tests[] = {
     { "half start before P50 and nine in ten before P90",
       half_start_before_p50_and_nine_in_ten_before_p90 },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -344,4 +344,4 @@ static const struct test tests[] = {
       a_gang_is_placed_exactly_when_all_nodes_together_have_room },
     { "what fits idle agrees with all nodes", what_fits_idle_agrees_with_all_nodes },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -283,4 +283,4 @@ static const struct test tests[] = {
       the_family_unheard_of_the_longest_is_forgotten },
     { "the mean of work is of everybody", the_mean_of_work_is_of_everybody },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

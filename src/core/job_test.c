@@ -137,4 +137,4 @@ static const struct test tests[] = {
     { "every state and event has a name of its own", every_state_and_event_has_a_name_of_its_own },
     { "an unknown event is not parsed", an_unknown_event_is_not_parsed },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -125,4 +125,4 @@ static const struct test tests[] = {
     { "devices in use keep their names", devices_in_use_keep_their_names },
     { "kinds without a machine give their place", kinds_without_a_machine_give_their_place },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

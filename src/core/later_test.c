@@ -482,4 +482,4 @@ static const struct test tests[] = {
     { "an array after an array costs what it sets free",
       an_array_after_an_array_costs_what_it_sets_free },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -273,4 +273,4 @@ static const struct test tests[] = {
     { "what was refused leaves no trace", what_was_refused_leaves_no_trace },
     { "a snapshot has what was counted", a_snapshot_has_what_was_counted },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -332,4 +332,4 @@ static const struct test tests[] = {
     { "a row of the machines says all there was", a_row_of_the_machines_says_all_there_was },
     { "a row that cannot be is refused", a_row_that_cannot_be_is_refused },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -189,4 +189,4 @@ static const struct test tests[] = {
     { "a pass starts what looking at everything would start",
       a_pass_starts_what_looking_at_everything_would_start },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

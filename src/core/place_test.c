@@ -232,4 +232,4 @@ static const struct test tests[] = {
     { "what is possible is found on an idle cluster",
       what_is_possible_is_found_on_an_idle_cluster },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

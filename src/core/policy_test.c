@@ -57,4 +57,4 @@ static const struct test tests[] = {
     { "a number out of bounds is refused by name", a_number_out_of_bounds_is_refused_by_name },
     { "a refusal says what is allowed", a_refusal_says_what_is_allowed },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -318,4 +318,4 @@ static const struct test tests[] = {
     { "the counts agree with a recount after every step",
       the_counts_agree_with_a_recount_after_every_step },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

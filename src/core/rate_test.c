@@ -142,4 +142,4 @@ static const struct test tests[] = {
       a_snapshot_keeps_what_was_learnt_of_families },
     { "what is said of a family is checked", what_is_said_of_a_family_is_checked },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

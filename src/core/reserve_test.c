@@ -166,4 +166,4 @@ static const struct test tests[] = {
     { "one that is given up or moved frees its machines",
       one_that_is_given_up_or_moved_frees_its_machines },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -166,4 +166,4 @@ static const struct test tests[] = {
       what_is_taken_and_given_back_leaves_the_room_as_it_was },
     { "as many can be picked as are counted", as_many_can_be_picked_as_are_counted },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

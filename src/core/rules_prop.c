@@ -281,4 +281,4 @@ static const struct test tests[] = {
     { "the core keeps the rules that its tenants were given",
       the_core_keeps_the_rules_that_its_tenants_were_given },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -549,4 +549,4 @@ static const struct test tests[] = {
     { "a tenant is removed when it is empty", a_tenant_is_removed_when_it_is_empty },
     { "what cannot be is refused", what_cannot_be_is_refused },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -106,4 +106,4 @@ static const struct test tests[] = {
     { "agrees with a plain list", agrees_with_a_plain_list },
     { "amounts count every replica and one job", amounts_count_every_replica_and_one_job },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

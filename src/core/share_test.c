@@ -485,4 +485,4 @@ static const struct test tests[] = {
       what_is_at_its_limit_does_not_lower_the_level_of_its_siblings },
     { "the order is total", the_order_is_total },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -445,4 +445,4 @@ static const struct test tests[] = {
     { "a large job of a tenant that is owed starts in time",
       a_large_job_of_a_tenant_that_is_owed_starts_in_time },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -348,4 +348,4 @@ static const struct test tests[] = {
     { "a snapshot keeps what runs where it would not start",
       a_snapshot_keeps_what_runs_where_it_would_not_start },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

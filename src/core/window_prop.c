@@ -246,4 +246,4 @@ static const struct test tests[] = {
     { "no job holds a machine outside its window, and none is lost",
       no_job_holds_a_machine_outside_its_window_and_none_is_lost },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -372,4 +372,4 @@ static const struct test tests[] = {
     { "what lent machines cannot run goes first on the others",
       what_lent_machines_cannot_run_goes_first_on_the_others },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

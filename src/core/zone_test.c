@@ -82,4 +82,4 @@ static const struct test tests[] = {
     { "a set has its names and no others", a_set_has_its_names_and_no_others },
     { "names have bounds", names_have_bounds },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -88,4 +88,4 @@ static const struct test tests[] = {
     { "what is wrong is named, and changes nothing", what_is_wrong_is_named_and_changes_nothing },
     { "what is printed can be read again", what_is_printed_can_be_read_again },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -77,4 +77,4 @@ static const struct test tests[] = {
     { "what a person writes is read", what_a_person_writes_is_read },
     { "errors name pool and field", errors_name_pool_and_field },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -53,4 +53,4 @@ static const struct test tests[] = {
     { "only a pod of the agent's account names its machine",
       only_a_pod_of_the_agent_s_account_names_its_machine },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

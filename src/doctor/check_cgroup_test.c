@@ -107,4 +107,4 @@ static const struct test tests[] = {
     { "a tree that is not ours is told", a_tree_that_is_not_ours_is_told },
     { "swap that is not counted is told", swap_that_is_not_counted_is_told },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -127,4 +127,4 @@ static const struct test tests[] = {
     { "a working GPU is fine", a_working_gpu_is_fine },
     { "a GPU that fell off is told", a_gpu_that_fell_off_is_told },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -115,4 +115,4 @@ static const struct test tests[] = {
     { "user namespaces matter without root", user_namespaces_matter_without_root },
     { "the switches of Debian and Ubuntu are named", the_switches_of_debian_and_ubuntu_are_named },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -53,4 +53,4 @@ static const struct test tests[] = {
     { "what only machines that run jobs need is left out",
       what_only_machines_that_run_jobs_need_is_left_out },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -19,4 +19,4 @@ static const struct test tests[] = {
     { "a mail server that refuses is told with its words",
       a_mail_server_that_refuses_is_told_with_its_words },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

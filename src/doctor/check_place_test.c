@@ -153,4 +153,4 @@ static const struct test tests[] = {
     { "an audit that was changed is told", an_audit_that_was_changed_is_told },
     { "nearest ends for every path", nearest_ends_for_every_path },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

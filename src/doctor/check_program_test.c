@@ -114,4 +114,4 @@ static const struct test tests[] = {
     { "scratch is bounded by a file system", scratch_is_bounded_by_a_file_system },
     { "our own programs must be here", our_own_programs_must_be_here },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

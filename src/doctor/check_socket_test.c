@@ -115,4 +115,4 @@ static const struct test tests[] = {
     { "the keeper is found without a connection", the_keeper_is_found_without_a_connection },
     { "a table of rubbish is no listener", a_table_of_rubbish_is_no_listener },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

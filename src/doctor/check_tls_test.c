@@ -104,4 +104,4 @@ static const struct test tests[] = {
     { "without openssl only the files are looked at",
       without_openssl_only_the_files_are_looked_at },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -107,4 +107,4 @@ static const struct test tests[] = {
     { "text has a line a check and one a fix", text_has_a_line_a_check_and_one_a_fix },
     { "every check has a name of its own and a row", every_check_has_a_name_of_its_own_and_a_row },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -76,4 +76,4 @@ static const struct test tests[] = {
       people_are_not_put_on_the_machines_own_network },
     { "every value has its name", every_value_has_its_name },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

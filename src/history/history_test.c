@@ -259,4 +259,4 @@ static const struct test tests[] = {
     { "one cause drains once", one_cause_drains_once },
     { "a name cannot lead out of the folder", a_name_cannot_lead_out_of_the_folder },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -175,4 +175,4 @@ static const struct test tests[] = {
       the_one_that_is_over_longest_gives_way_and_those_that_run_do_not },
     { "what is no task has no trail", what_is_no_task_has_no_trail },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

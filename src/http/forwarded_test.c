@@ -157,4 +157,4 @@ static const struct test tests[] = {
     { "wrong networks are refused", wrong_networks_are_refused },
     { "the last who is no trusted proxy is calling", the_last_who_is_no_trusted_proxy_is_calling },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

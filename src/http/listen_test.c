@@ -126,4 +126,4 @@ static const struct test tests[] = {
     { "a free port is found, a taken one is named", a_port_is_found_or_the_taken_one_named },
     { "addresses are checked", addresses_are_checked },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -64,4 +64,4 @@ static const struct test tests[] = {
       what_does_not_match_leaves_the_outputs_alone },
     { "there are never more params than room for them", there_are_never_more_params_than_room },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

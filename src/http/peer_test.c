@@ -135,4 +135,4 @@ static const struct test tests[] = {
       each_behind_a_proxy_has_a_share_of_the_connections },
     { "a wrong list of proxies is refused", a_wrong_list_of_proxies_is_refused },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -48,4 +48,4 @@ static const struct test tests[] = {
     { "hint and field are left out when there is none", what_is_absent_is_left_out },
     { "the longest problem fits and is JSON", the_longest_one_fits_and_is_json },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -64,4 +64,4 @@ static const struct test tests[] = {
     { "ever new names bring no new tokens", new_names_bring_no_new_tokens },
     { "a peer that has rested makes room for another", a_peer_that_rested_makes_room },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -264,4 +264,4 @@ static const struct test tests[] = {
     { "a reply to a client that went away is harmless", a_reply_to_nobody_is_harmless },
     { "only the first answer counts", the_first_answer_counts },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

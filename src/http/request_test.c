@@ -286,4 +286,4 @@ static const struct test tests[] = {
       a_line_that_makes_no_sense_is_refused },
     { "what is no HTTP is turned away", what_is_no_http_is_turned_away },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

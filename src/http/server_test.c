@@ -492,4 +492,4 @@ static const struct test tests[] = {
     { "a quiet server lets what is open finish", what_is_open_may_finish },
     { "freeing a server cuts what is open", freeing_cuts_what_is_open },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

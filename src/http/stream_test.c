@@ -397,4 +397,4 @@ static const struct test tests[] = {
     { "what a client sends meanwhile waits for the end", what_a_client_sends_meanwhile_waits },
     { "a thousand idle streams are cheap", a_thousand_idle_streams_are_cheap },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

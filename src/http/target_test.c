@@ -94,4 +94,4 @@ static const struct test tests[] = {
     { "a target begins with a slash", it_begins_with_a_slash },
     { "a target is bounded, and so are its parts", it_is_bounded },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

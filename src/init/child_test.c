@@ -146,4 +146,4 @@ static const struct test tests[] = {
     { "what cannot be run is told with the reason", what_cannot_be_run_is_told },
     { "input that nobody reads is bounded", input_that_nobody_reads_is_bounded },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -80,4 +80,4 @@ static const struct test tests[] = {
     { "a reader that takes nothing in time is given up", a_reader_that_takes_nothing_is_given_up },
     { "without a reader nothing is kept", without_a_reader_nothing_is_kept },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

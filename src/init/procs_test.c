@@ -118,4 +118,4 @@ static const struct test tests[] = {
       a_signal_reaches_every_group_once },
     { "a session dies alone, with all its groups", a_session_dies_alone },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -54,4 +54,4 @@ static const struct test tests[] = {
     { "bytes wait in order until they are taken", bytes_wait_until_they_are_taken },
     { "a reader that went is noticed", a_reader_that_went_is_noticed },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -304,4 +304,4 @@ static const struct test tests[] = {
     { "a snapshot makes the state anew", a_snapshot_makes_the_state_anew },
     { "a replayed journal equals the live run", a_replayed_journal_equals_the_live_run },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -440,4 +440,4 @@ static const struct test tests[] = {
     { "the reference lists every kind and every field that is written",
       the_reference_lists_every_kind_and_every_field_that_is_written },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

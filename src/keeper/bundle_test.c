@@ -340,4 +340,4 @@ static const struct test tests[] = {
     { "dangerous system calls are refused, debuggers are not", dangerous_calls_are_refused },
     { "limits do not pass our own", limits_do_not_pass_ours },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -393,4 +393,4 @@ static const struct test tests[] = {
     { "v2, real: devices are bounded", v2_devices_are_bounded },
     { "v1, real: memory and devices are bounded, and a kill is counted", v1_limits_hold },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -161,4 +161,4 @@ static const struct test tests[] = {
     { "indexes and manifests are checked", manifests_are_checked },
     { "the complaint is found in a tool's output", a_complaint_is_found_in_the_output },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

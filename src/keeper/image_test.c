@@ -462,4 +462,4 @@ static const struct test tests[] = {
     { "a killed keeper leaves no half image", a_killed_keeper_leaves_no_half_image },
     { "old images go first and mounted ones stay", old_images_go_first_and_mounted_ones_stay },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

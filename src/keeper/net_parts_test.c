@@ -156,4 +156,4 @@ static const struct test tests[] = {
     { "rules hold only what was checked", rules_hold_only_what_was_checked },
     { "plugins are told what to do and understood", plugins_are_told_and_understood },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

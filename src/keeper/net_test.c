@@ -753,4 +753,4 @@ static const struct test tests[] = {
     { "a subnet that is in use here is not given", a_subnet_that_is_in_use_here_is_not_given },
     { "what is missing or wrong is named", what_is_missing_is_named },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

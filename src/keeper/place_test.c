@@ -52,4 +52,4 @@ static const struct test tests[] = {
     { "a path inside is found on the machine, or will not be there", paths_are_found_outside },
     { "an image may have any folder", an_image_has_what_it_has },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -71,4 +71,4 @@ static const struct test tests[] = {
     { "all that descend from a process are listed and killed", descendants_are_listed_and_killed },
     { "nobody is found where nobody is", nobody_is_found_where_nobody_is },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

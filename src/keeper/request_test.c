@@ -204,4 +204,4 @@ static const struct test tests[] = {
     { "a request that cannot be read still says whose it is", whose_broken_request_it_is },
     { "every end has a word, and the word names it", ends_have_their_words },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -112,4 +112,4 @@ static const struct test tests[] = {
     { "a tree is removed, what its links point to stays", a_tree_goes_and_what_it_points_to_stays },
     { "removing never enters what is mounted", what_is_mounted_is_not_entered },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -381,4 +381,4 @@ static const struct test tests[] = {
     { "a killed keeper leaves nothing for ever", a_killed_keeper_leaves_nothing_for_ever },
     { "what each kind costs is printed", what_each_costs },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -73,4 +73,4 @@ static const struct test tests[] = {
     { "what is no program of the machine is left to its path",
       scripts_and_absent_programs_are_left_to_their_path },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -190,4 +190,4 @@ static const struct test tests[] = {
     { "a reader that sleeps is dropped", a_reader_that_sleeps_is_dropped },
     { "the socket is for the group and nobody else", the_socket_is_for_the_group },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -189,4 +189,4 @@ static const struct test tests[] = {
     { "a locked status means that the task lives", a_lock_means_that_it_lives },
     { "files are replaced whole and read by nobody else", files_are_whole_or_absent },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -168,4 +168,4 @@ static const struct test tests[] = {
     { "programs are found, or their package is named",
       programs_are_found_or_their_package_is_named },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

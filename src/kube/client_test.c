@@ -499,4 +499,4 @@ static const struct test tests[] = {
     { "a stream may be closed by its reader", a_stream_may_be_closed_by_its_reader },
     { "a reader may pause, and everything still arrives", a_reader_may_pause },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

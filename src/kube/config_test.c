@@ -305,4 +305,4 @@ static const struct test tests[] = {
       a_file_is_found_where_it_is_looked_for },
     { "inside a pod the account of the pod is used", a_pod_has_its_own_account },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -378,4 +378,4 @@ static const struct test tests[] = {
     { "a client may end with a command open", a_client_ends_with_one_open },
     { "the last word of the server is read", a_status_is_read },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -350,4 +350,4 @@ static const struct test tests[] = {
     { "nonsense and endless lines lead to a new list", nonsense_is_told_and_listed_away },
     { "a server that is not there is waited for", a_server_that_is_not_there_is_waited_for },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -135,4 +135,4 @@ static const struct test tests[] = {
     { "what a server may not send is refused", what_a_server_may_not_send_is_refused },
     { "a handshake is checked", a_handshake_is_checked },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

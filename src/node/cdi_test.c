@@ -216,4 +216,4 @@ static const struct test tests[] = {
       a_later_folder_wins_and_rivals_in_one_are_refused },
     { "a broken spec is told and hides nothing", a_broken_spec_is_told_and_hides_nothing },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

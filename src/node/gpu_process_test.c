@@ -1,5 +1,6 @@
 #include "node/gpu_process.h"
 
+#include <errno.h>
 #include <time.h>
 
 #include "tests/fakes/host.h"
@@ -72,7 +73,7 @@ static void a_real_process_can_be_looked_at(void)
 {
     struct gpu_process p;
     gpu_process_look("/proc", getpid(), &p);
-    CHECK(!p.gone && p.uid == getuid() && strstr(p.command, "gpu_process_test"));
+    CHECK(!p.gone && p.uid == getuid() && strstr(p.command, program_invocation_short_name));
     int64_t now_ms = (int64_t)time(NULL) * 1000;
     CHECK(p.start_ms > 0 && p.start_ms <= now_ms + 2000);
 }
@@ -123,4 +124,4 @@ static const struct test tests[] = {
     { "a process that ended is gone", a_process_that_ended_is_gone },
     { "the processes of a GPU are listed", the_processes_of_a_gpu_are_listed },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

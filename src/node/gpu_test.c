@@ -151,4 +151,4 @@ static const struct test tests[] = {
     { "a broken GPU does not hide the others", a_broken_gpu_does_not_hide_the_others },
     { "simulated GPUs say so", simulated_gpus_say_so },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -97,4 +97,4 @@ static const struct test tests[] = {
     { "heat counts when it lasts", heat_counts_when_it_lasts },
     { "an error of a program is none of the GPU", an_error_of_a_program_is_none_of_the_gpu },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

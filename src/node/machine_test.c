@@ -99,4 +99,4 @@ static const struct test tests[] = {
     { "a machine without cgroups is one", a_machine_without_cgroups_is_one },
     { "a clock that is off is told", a_clock_that_is_off_is_told },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

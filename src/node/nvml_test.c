@@ -238,4 +238,4 @@ static const struct test tests[] = {
     { "only GPUs whose device can be opened are seen",
       only_gpus_whose_device_can_be_opened_are_seen },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

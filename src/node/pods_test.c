@@ -87,4 +87,4 @@ static const struct test tests[] = {
     { "pods of ours are their tasks", pods_of_ours_are_their_tasks },
     { "a machine without a kubelet has no pods", a_machine_without_a_kubelet_has_no_pods },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

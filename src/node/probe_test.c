@@ -101,4 +101,4 @@ static const struct test tests[] = {
     { "a driver that does not work is told", a_driver_that_does_not_work_is_told },
     { "bad wishes are refused", bad_wishes_are_refused },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -75,4 +75,4 @@ static const struct test tests[] = {
     { "parts add up to the device, whatever the driver says",
       parts_add_up_to_the_device_whatever_the_driver_says },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -148,4 +148,4 @@ static const struct test tests[] = {
     { "tasks are read from control groups of both kinds",
       tasks_are_read_from_control_groups_of_both_kinds },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -137,4 +137,4 @@ static const struct test tests[] = {
     { "what is refused changes nothing", what_is_refused_changes_nothing },
     { "what is written is read again", what_is_written_is_read_again },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

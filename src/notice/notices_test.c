@@ -429,4 +429,4 @@ static const struct test tests[] = {
     { "a removed user leaves nothing", a_removed_user_leaves_nothing },
     { "an idle GPU is told once a run", an_idle_gpu_is_told_once_a_run },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -275,4 +275,4 @@ static const struct test tests[] = {
     { "an event is a CloudEvent", an_event_is_a_cloud_event },
     { "data that lacks members is still told", data_that_lacks_members_is_still_told },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

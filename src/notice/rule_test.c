@@ -95,4 +95,4 @@ static const struct test tests[] = {
     { "addresses of mail that could do more than name somebody are refused", addresses_of_mail },
     { "addresses of webhooks are refused by the administrator's choice", addresses_of_webhooks },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -57,4 +57,4 @@ static const struct test tests[] = {
     { "a question is read whole", a_question_is_read_whole },
     { "what could end a line of a protocol is refused", what_could_end_a_line_is_refused },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

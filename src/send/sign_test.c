@@ -32,4 +32,4 @@ static const struct test tests[] = {
     { "the signature is that of the Standard Webhooks", the_signature_is_the_standards },
     { "a secret of another form is refused", a_secret_of_another_form_is_refused },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -89,4 +89,4 @@ static const struct test tests[] = {
     { "groups are bounded", groups_are_bounded },
     { "an unverified mail address is nobody's name", an_unverified_address_is_no_name },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -51,4 +51,4 @@ static const struct test tests[] = {
     { "an unknown mark and a filter that is too long are refused", an_unknown_mark_is_refused },
     { "a mark is seen, and %% is none", a_mark_is_seen },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -320,4 +320,4 @@ static const struct test tests[] = {
     { "a nonce counts only when one was sent", a_nonce_counts_only_when_one_was_sent },
     { "what is no ID token is refused", what_is_no_id_token_is_refused },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

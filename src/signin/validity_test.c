@@ -50,4 +50,4 @@ static void accounts_end_in_many_ways(void)
 static const struct test tests[] = {
     { "what directories say of an account's end is understood", accounts_end_in_many_ways },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -195,4 +195,4 @@ static const struct test tests[] = {
     { "what would go readable over the network is refused",
       what_would_go_over_the_network_readable_is_refused },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -128,4 +128,4 @@ static const struct test tests[] = {
       lent_desks_are_back_in_time_and_nothing_is_lost },
     { "only the core knows windows", only_the_core_knows_windows },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

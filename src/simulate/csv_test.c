@@ -203,4 +203,4 @@ static const struct test tests[] = {
     { "a file is found below the folder or in it, gzipped or not",
       finds_a_file_in_the_folder_or_below_it },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -380,4 +380,4 @@ static const struct test tests[] = {
       a_journal_of_several_segments_is_one_history },
     { "a span begins with what was there", a_span_begins_with_what_was_there },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -416,4 +416,4 @@ static const struct test tests[] = {
       a_lab_read_from_its_journal_replays_to_the_same_starts },
     { "files are read and named", files_are_read_and_named },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -179,4 +179,4 @@ static const struct test tests[] = {
     { "some people sweep", some_people_sweep },
     { "any number of days up to a year", any_number_of_days_up_to_a_year },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

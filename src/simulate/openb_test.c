@@ -244,4 +244,4 @@ static const struct test tests[] = {
     { "broken published results are refused", refuses_broken_results },
     { "a workload's name cannot leave the folder", a_workload_cannot_leave_the_folder },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -263,4 +263,4 @@ static const struct test tests[] = {
     { "a tie between kinds goes to the first node too",
       a_tie_between_kinds_goes_to_the_first_node_too },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -284,4 +284,4 @@ static const struct test tests[] = {
       an_unknown_policy_is_refused_and_nothing_is_set },
     { "the JSON has the figures as numbers", the_json_has_the_figures_as_numbers },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

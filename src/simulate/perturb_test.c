@@ -136,4 +136,4 @@ static const struct test tests[] = {
     { "the seed decides, and each change draws for itself", the_seed_decides },
     { "a freeze costs more with more GPUs", a_freeze_costs_more_with_more_gpus },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -153,4 +153,4 @@ static const struct test tests[] = {
     { "a broken cluster is refused with file, line and field", refuses_broken_clusters },
     { "the benchmark's window is taken before the whole trace", prefers_the_window },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -353,4 +353,4 @@ static const struct test tests[] = {
     { "rho compares with an equal part of the cluster",
       rho_compares_with_an_equal_part_of_the_cluster },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

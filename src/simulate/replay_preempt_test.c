@@ -270,4 +270,4 @@ static const struct test tests[] = {
       a_tenant_with_nodes_of_its_own_preempts_on_no_others },
     { "shares count by what they take", shares_count_by_what_they_take },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -460,4 +460,4 @@ static const struct test tests[] = {
       the_journal_of_a_lab_never_gives_a_gpu_twice },
     { "a limit of a tenant is kept", a_limit_of_a_tenant_is_kept },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -451,4 +451,4 @@ static const struct test tests[] = {
     { "a week has weekdays, a month has numbered days", long_replays_count_days },
     { "too small a buffer is noticed", too_small_a_buffer_is_noticed },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

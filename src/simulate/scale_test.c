@@ -71,4 +71,4 @@ static const struct test tests[] = {
     { "the JSON has the figures as numbers", the_json_has_the_figures_as_numbers },
     { "the yardstick takes its time", the_yardstick_takes_its_time },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

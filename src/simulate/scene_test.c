@@ -78,4 +78,4 @@ static const struct test tests[] = {
     { "what is wrong is named", what_is_wrong_is_named },
 };
 
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -129,4 +129,4 @@ static const struct test tests[] = {
     { "a broken job is refused with file, line and field", refuses_broken_jobs },
     { "a file goes before the folder", a_file_goes_before_the_folder },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -158,4 +158,4 @@ static const struct test tests[] = {
     { "a broken header is refused with file, line and field", refuses_broken_machines },
     { "a missing file is not found", a_missing_file_is_not_found },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

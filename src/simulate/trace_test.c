@@ -180,4 +180,4 @@ static const struct test tests[] = {
     { "a job is cut exactly when the machines can hold it", never_cuts_what_does_not_fit },
     { "freeing an empty or freed trace is fine", is_freed_twice_without_harm },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

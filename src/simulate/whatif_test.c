@@ -199,4 +199,4 @@ static const struct test tests[] = {
     { "a copy is changed alone", a_copy_is_changed_alone },
     { "a job that fits no more is unfinished", a_job_that_fits_no_more_is_unfinished },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

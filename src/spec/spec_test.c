@@ -211,4 +211,4 @@ static const struct test tests[] = {
     { "a bad field is named, and nothing is changed", bad_fields_are_named },
     { "schema and reference list every field", schema_and_reference_list_every_field },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -267,4 +267,4 @@ static const struct test tests[] = {
     { "periods follow one another without a gap", periods_follow_one_another_without_a_gap },
     { "once begins with the tenant and never ends", once_begins_with_the_tenant_and_never_ends },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

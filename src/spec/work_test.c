@@ -74,4 +74,4 @@ static const struct test tests[] = {
       jobs_that_differ_in_numbers_only_are_one_family },
     { "the number of a family stays", the_number_of_a_family_stays },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

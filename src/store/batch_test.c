@@ -116,4 +116,4 @@ static const struct test tests[] = {
       every_operation_has_as_many_fields_as_its_statement_asks_for },
     { "a large batch is whole", a_large_batch_is_whole },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

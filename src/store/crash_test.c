@@ -257,4 +257,4 @@ static const struct test tests[] = {
     { "a torn end of the log takes only what was not reported",
       a_torn_end_of_the_log_takes_only_what_was_not_reported },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -143,4 +143,4 @@ static const struct test tests[] = {
       the_file_of_another_program_is_refused },
     { "a new store knows who made it", a_new_store_knows_who_made_it },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

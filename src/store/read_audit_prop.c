@@ -171,4 +171,4 @@ static void a_chain_verifies_until_a_byte_is_changed(void)
 static const struct test tests[] = {
     { "a chain verifies until a byte is changed", a_chain_verifies_until_a_byte_is_changed },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -327,4 +327,4 @@ static const struct test tests[] = {
     { "a check that is overtaken by a cut begins again",
       a_check_that_is_overtaken_by_a_cut_begins_again },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -288,4 +288,4 @@ static const struct test tests[] = {
     { "a state nobody knows is an error and no crash",
       a_state_nobody_knows_is_an_error_and_no_crash },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -244,4 +244,4 @@ static const struct test tests[] = {
     { "usage outlives the runs, in whole days", usage_outlives_the_runs_in_whole_days },
     { "what grows is trimmed in pieces", what_grows_is_trimmed_in_pieces },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -60,4 +60,4 @@ static const struct test tests[] = {
     { "days are replaced, and come in order to who may see them",
       days_are_replaced_and_come_in_order_to_who_may_see_them },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

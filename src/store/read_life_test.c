@@ -159,4 +159,4 @@ static const struct test tests[] = {
     { "steps go with the job", steps_go_with_the_job },
     { "places are those of the newest runs", places_are_those_of_the_newest_runs },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

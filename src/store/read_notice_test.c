@@ -82,4 +82,4 @@ static const struct test tests[] = {
     { "what waits is there after a restart", what_waits_is_there_after_a_restart },
     { "of what is over a user has the last few", of_what_is_over_a_user_has_the_last_few },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

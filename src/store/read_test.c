@@ -372,4 +372,4 @@ static const struct test tests[] = {
     { "an answer stays the first", an_answer_stays_the_first },
     { "meta values are kept", meta_values_are_kept },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -200,4 +200,4 @@ static const struct test tests[] = {
     { "the sums of days are those of the runs", the_sums_of_days_are_those_of_the_runs },
     { "an older store gets the same sums", an_older_store_gets_the_same_sums },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

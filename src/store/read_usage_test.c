@@ -168,4 +168,4 @@ static const struct test tests[] = {
     { "it is summed by what was asked for", it_is_summed_by_what_was_asked_for },
     { "the runs of a job come in order", the_runs_of_a_job_come_in_order },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -367,4 +367,4 @@ static const struct test tests[] = {
     { "the file and its log stay small while they are written",
       the_file_stays_small_while_it_is_written },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -229,4 +229,4 @@ static const struct test tests[] = {
     { "a full file system is waited for", a_full_file_system_is_waited_for },
     { "what cannot be written stays, and is said", what_cannot_be_written_stays_and_is_said },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

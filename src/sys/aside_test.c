@@ -110,4 +110,4 @@ static const struct test tests[] = {
     { "one that is let go is not heard, and leaves no process",
       one_that_is_let_go_is_not_heard_and_leaves_no_process },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

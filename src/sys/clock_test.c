@@ -52,4 +52,4 @@ static const struct test tests[] = {
       a_shifted_clock_goes_as_far_ahead_as_its_file_says },
     { "the real clocks run, the monotonic one never back", real_clocks_run },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

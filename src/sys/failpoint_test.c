@@ -61,4 +61,4 @@ static const struct test tests[] = {
       an_armed_point_kills_at_its_visit },
     { "points that are not armed are passed", other_points_are_passed },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -151,4 +151,4 @@ static const struct test tests[] = {
     { "an error names the path and the cause", the_cause_is_named },
     { "a forbidden file is told from a missing one", a_forbidden_file_is_told_from_a_missing_one },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

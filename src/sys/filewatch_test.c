@@ -158,4 +158,4 @@ static const struct test tests[] = {
     { "a callback may remove itself and others", a_callback_may_remove_any_of_them },
     { "a folder that is not there is named", a_folder_that_is_not_there_is_named },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

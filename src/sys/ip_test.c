@@ -69,4 +69,4 @@ static const struct test tests[] = {
     { "whose an address is, however it is spelt", whose_an_address_is },
     { "what is no address may be a name", what_is_no_address_may_be_a_name },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

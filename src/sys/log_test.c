@@ -143,4 +143,4 @@ static const struct test tests[] = {
     { "no string can forge a second line", no_string_forges_a_line },
     { "a huge value is cut, the line stays whole", a_huge_value_is_cut },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

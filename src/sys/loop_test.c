@@ -148,4 +148,4 @@ static const struct test tests[] = {
     { "a descriptor is watched, and can be paused", a_descriptor_is_watched },
     { "a loop takes its watches along", a_loop_takes_its_watches_along },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -157,4 +157,4 @@ static const struct test tests[] = {
     { "killing reaches the whole group", killing_reaches_the_group },
     { "a forgotten child is reaped in silence", a_forgotten_child_is_reaped_in_silence },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

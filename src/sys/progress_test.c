@@ -101,4 +101,4 @@ static const struct test tests[] = {
     { "colour is only used when asked for", colour_is_only_used_when_asked },
     { "without a terminal something quick is silent", elsewhere_it_is_silent },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -40,4 +40,4 @@ static const struct test tests[] = {
     { "a terminal knows its width; NO_COLOR and a dumb one mean no colour",
       a_terminal_knows_its_width },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

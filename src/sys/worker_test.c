@@ -147,4 +147,4 @@ static const struct test tests[] = {
     { "a pause lasts its time, or is cut by the end", a_pause_lasts_or_is_cut_by_the_end },
     { "the thread takes no signals", the_thread_takes_no_signals },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

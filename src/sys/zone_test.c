@@ -308,4 +308,4 @@ static const struct test tests[] = {
     { "the machine says its zone", the_machine_says_its_zone },
     { "the real database can be read", the_real_database_can_be_read },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

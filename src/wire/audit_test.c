@@ -158,4 +158,4 @@ static const struct test tests[] = {
     { "a cut must be the one that was told", a_cut_must_be_the_one_that_was_told },
     { "every verb is in the reference once", every_verb_is_in_the_reference_once },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -421,4 +421,4 @@ static const struct test tests[] = {
     { "reading is taken up at a place", reading_is_taken_up_at_a_place },
     { "a log can be read up to a place", a_log_can_be_read_up_to_a_place },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

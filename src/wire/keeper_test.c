@@ -31,4 +31,4 @@ static const struct test tests[] = {
     { "every verb, event and mode comes back from its name", every_word_comes_back },
     { "an unknown word is refused and changes nothing", an_unknown_word_is_refused },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

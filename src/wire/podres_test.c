@@ -84,4 +84,4 @@ static const struct test tests[] = {
     { "names that are none are refused", names_that_are_none_are_refused },
     { "numbers have 64 bits, and groups are refused", numbers_have_64_bits_and_groups_are_refused },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -110,4 +110,4 @@ static const struct test tests[] = {
       a_machine_that_stands_still_costs_a_line_a_sample },
     { "a task has its job's number", a_task_has_its_jobs_number },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

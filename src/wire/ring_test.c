@@ -133,4 +133,4 @@ static const struct test tests[] = {
     { "lost bytes are counted, and told when writing works again",
       lost_bytes_are_counted_and_told },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -230,4 +230,4 @@ static const struct test tests[] = {
     { "a crooked exec is refused", a_crooked_exec_is_refused },
     { "a full buffer holds no half frame", a_full_buffer_holds_no_half_frame },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

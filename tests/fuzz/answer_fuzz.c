@@ -1,7 +1,6 @@
 /* The input as a line from the keeper: what is taken is in range and can be told on. */
 #include "engine/local/answer.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 static void must(bool truth)
 {
@@ -17,7 +16,7 @@ static void check_machine(const struct engine_event *ev)
         must(ev->machine.gpu_uuid[i] && n->link[i] < GPUS_PER_NODE_MAX);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     AUTO(arena_free) struct arena a = { 0 };
     struct answer an;

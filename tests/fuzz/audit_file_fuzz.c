@@ -1,7 +1,6 @@
 /* Whatever a file holds: it is refused, or the chain has a result; and what verifies can be verified again. */
 #include "cli/audit_file.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 static int verify(const uint8_t *data, size_t size, struct audit_chain *out)
 {
@@ -17,7 +16,7 @@ static int verify(const uint8_t *data, size_t size, struct audit_chain *out)
     return rc;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     struct audit_chain one = { 0 }, other = { 0 };
     if (size == 0 || size > 100000)

@@ -1,8 +1,7 @@
 /* Any bytes as a calendar: what is refused is told in one line with a hint, what is read comes back
  * from its own text, and its changes go forward and are changes. */
 #include "base/calendar.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 static void must(bool truth)
 {
@@ -22,7 +21,7 @@ static void follow(const struct calendar *c, int64_t now_ms)
     }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     struct str text = { size ? (const char *)data : "", size };
     AUTO(buf_free) struct buf out = BUF(CALENDAR_TEXT_MAX);

@@ -1,8 +1,7 @@
 /* Any bytes as a CDI spec (the first says JSON or YAML): what reads holds only absolute paths and
  * NAME=value; what does not is told in one line. */
 #include "node/cdi.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 static void must(bool truth)
 {
@@ -37,7 +36,7 @@ static void check_edits(const struct cdi_edits *d)
         must(strchr(d->env[i], '=') > d->env[i]);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     AUTO(arena_free) struct arena a = { 0 };
     struct cdi_spec s;

@@ -1,8 +1,7 @@
 /* A table of any bytes: no row has more or fewer values than the header, a number lies in its
  * range, and an error is one line that names file, line and field. */
 #include "simulate/csv.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 static void must(bool truth)
 {
@@ -22,7 +21,7 @@ static void refused(const struct err *e)
     must(strstr(e->msg, ": field '") && !strchr(e->msg, '\n'));
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     static const struct csv_table table = { columns, ARRAY_LEN(columns), 100 };
     const struct csv_source from = { "t", { (const char *)data, size } };

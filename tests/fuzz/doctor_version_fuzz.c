@@ -1,9 +1,8 @@
 /* What a program says about its version: what is found lies in the text and is written whole. */
 #include "doctor/look.h"
+#include "tests/fuzz/target.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     struct look_version v = { 0 };
     if (!look_find_version((struct str){ (const char *)data, size }, &v))

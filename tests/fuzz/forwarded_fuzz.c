@@ -3,8 +3,7 @@
 #include "http/forwarded.h"
 
 #include "base/buf.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 static void must(bool truth)
 {
@@ -20,7 +19,7 @@ static void read_back(const struct net_addr *a)
     must(memcmp(a, &again, sizeof again) == 0);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     struct str text = { (const char *)data, size };
     AUTO(buf_free) struct buf longer = BUF(size + 100);

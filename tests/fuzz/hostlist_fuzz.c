@@ -1,11 +1,10 @@
 /* What expands must stay within its bound, and must come back from folding name by name. */
 #include "base/hostlist.h"
+#include "tests/fuzz/target.h"
 
 #define NAMES_MAX 2000u
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     AUTO(arena_free) struct arena a = { 0 };
     AUTO(buf_free) struct buf folded = BUF(NAMES_MAX * 256);

@@ -3,6 +3,7 @@
 #include <sodium.h>
 
 #include "signin/idtoken.h"
+#include "tests/fuzz/target.h"
 
 static const char known_keys[] =
     "{\"keys\":[{\"kty\":\"EC\",\"x\":\"R5Z3CWhKojw2mDs2o1mJ9B0xQ20oZ-r6bGw34_sPIUI\""
@@ -19,9 +20,7 @@ static const struct idtoken_want want = { .issuer = "https://id.example",
                                           .nonce = "n-1",
                                           .now_s = 1800000000 };
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     struct str token, keys, all = { (const char *)data, size };
     struct json_doc *claims = NULL;

@@ -1,7 +1,6 @@
 /* Settings, manifest and index of an image: whatever parses keeps to what the header promises. */
 #include "keeper/image_parse.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 static void need(bool ok)
 {
@@ -20,7 +19,7 @@ static void check_run(const struct image_run *r)
         need(strlen(*v) < 1u << 20);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     AUTO(arena_free) struct arena a = { 0 };
     struct image_run run;

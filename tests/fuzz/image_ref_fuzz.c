@@ -1,8 +1,7 @@
 /* A reference that parses, written in full, parses to the same; and nothing in it could be taken for
  * an option, another source or a second word by the program that gets it. */
 #include "keeper/image.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 static void need(bool ok)
 {
@@ -10,7 +9,7 @@ static void need(bool ok)
         abort();
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     struct image_ref r, again;
     struct err e = { 0 };

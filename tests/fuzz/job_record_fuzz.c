@@ -1,7 +1,6 @@
 /* Any bytes as the record of a job: what is taken is in range and reads back, what is not is told. */
 #include "control/record.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 static void must(bool truth)
 {
@@ -9,7 +8,7 @@ static void must(bool truth)
         abort();
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     AUTO(arena_free) struct arena a = { 0 };
     struct str text = { size ? (const char *)data : "", size };

@@ -1,8 +1,7 @@
 /* The input as a log segment: a record lies within its line and can be written again.  The input as
  * a job's output: its records give it back byte for byte. */
+#include "tests/fuzz/target.h"
 #include "wire/joblog.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void must(bool truth)
 {
@@ -52,7 +51,7 @@ static void write_and_read(struct str chunk)
     must(str_eq(buf_str(&back), chunk));
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     struct str all = { (const char *)data, size };
     read_lines(all);

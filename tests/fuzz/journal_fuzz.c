@@ -2,8 +2,7 @@
  * byte, and a core that is told all of it keeps its sums. */
 #include "core/core.h"
 #include "journal/journal.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 static void must(bool truth)
 {
@@ -26,7 +25,7 @@ static void check_line(struct str line, const struct event *ev)
     must(str_eq(buf_str(&one), buf_str(&two)));
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     struct str text = { (const char *)data, size }, line;
     AUTO(core_free_p) struct core *c = core_new();

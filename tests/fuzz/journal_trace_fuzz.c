@@ -2,8 +2,7 @@
  * its file and line and leaves the output alone. */
 #include "simulate/journal_trace.h"
 #include "simulate/replay.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 static void must(bool truth)
 {
@@ -34,7 +33,7 @@ static void replay(struct trace *t)
     must(replay_run(t, &o, &r, &jobs, &e) == 0 || e.msg[0]);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     struct str text = { (const char *)data, size };
     struct trace t = { .nodes = 12345 };

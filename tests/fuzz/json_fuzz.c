@@ -1,11 +1,10 @@
 /* Walks every document that reads, copies it through the writer, and reads the copy: the second
  * copy must be the first, byte for byte. */
 #include "base/json.h"
+#include "tests/fuzz/target.h"
 
 #define DEPTH_MAX 64
 #define FANOUT_MAX 1000u
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void copy_value(struct json_out *w, const struct json *v, int depth);
 
@@ -79,7 +78,7 @@ static bool copy_text(struct str text, int indent, struct buf *out)
     return true;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     AUTO(buf_free) struct buf one = BUF(1 << 20), two = BUF(1 << 20);
     if (!copy_text((struct str){ (const char *)data, size }, size % 3 ? 2 : 0, &one) || one.full)

@@ -1,7 +1,6 @@
 /* A request of any bytes: what was read is in bounds and can be acted on without another look. */
 #include "keeper/request.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 static void must(bool truth)
 {
@@ -32,7 +31,7 @@ static void look_at_start(const struct start *s)
     must(s->mem_mib << 20 >> 20 == s->mem_mib);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     AUTO(arena_free) struct arena a = { .limit = 64u << 20 };
     struct str line = { (const char *)data, size };

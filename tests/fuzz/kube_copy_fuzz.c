@@ -1,7 +1,6 @@
 /* Any bytes as a copy of a job: what is taken makes the same copy again, what is not is told. */
 #include "engine/kube/copy_doc.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 static void must(bool truth)
 {
@@ -9,7 +8,7 @@ static void must(bool truth)
         abort();
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     struct str text = { size ? (const char *)data : "", size };
     struct copy_doc c, again;

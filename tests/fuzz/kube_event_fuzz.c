@@ -1,8 +1,7 @@
 /* Any bytes as a line of a watch, and as the last word of an exec: what is taken has its parts, what is not is told. */
 #include "kube/exec.h"
 #include "kube/watch.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 static void must(bool truth)
 {
@@ -10,7 +9,7 @@ static void must(bool truth)
         abort();
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     AUTO(json_free_p) struct json_doc *doc = NULL;
     struct str text = { size ? (const char *)data : "", size };

@@ -2,8 +2,7 @@
 #include "core/device.h"
 #include "engine/kube/devices.h"
 #include "engine/kube/where.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 static void must(bool truth)
 {
@@ -42,7 +41,7 @@ static void check_devices(const struct kube_node *n)
     free(t.at);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     struct err e = { 0 };
     struct json_doc *d = json_read((struct str){ (const char *)data, size }, &e);

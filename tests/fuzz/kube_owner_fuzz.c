@@ -2,8 +2,7 @@
  * told in one line. */
 #include "engine/kube/budget.h"
 #include "engine/kube/owner.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 static void must(bool truth)
 {
@@ -45,7 +44,7 @@ static void as_budgets(const struct json *list)
              !strpbrk(at[i].query, " &?#\n"));
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     struct err e = { 0 };
     AUTO(json_free_p) struct json_doc *d = json_read((struct str){ (const char *)data, size }, &e);

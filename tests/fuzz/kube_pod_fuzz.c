@@ -4,8 +4,7 @@
 
 #include "core/device.h"
 #include "engine/kube/devices.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 static const char node_text[] =
     "{\"metadata\":{\"name\":\"n1\",\"labels\":{\"zone\":\"a\",\"gpus\":\"8\"}},"
@@ -83,7 +82,7 @@ static void check_others(const struct json *root)
     }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     struct err e = { 0 };
     struct json_doc *d = json_read((struct str){ (const char *)data, size }, &e);

@@ -1,7 +1,6 @@
 /* Any bytes as a kubeconfig: what is read has a server and a source; what is not is told in one line. */
 #include "kube/config.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 static void must(bool truth)
 {
@@ -19,7 +18,7 @@ static void check_plugin(const struct kube_plugin *p)
         must(strchr(p->env[n], '=') > p->env[n]);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     /* Two files, so that merging is tried too: the second repeats the first. */
     struct kube_config_file files[] = { { "/a/config", { (const char *)data, size } },

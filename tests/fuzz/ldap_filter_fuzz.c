@@ -1,9 +1,8 @@
 /* Any user name in a search filter: what was put in has no byte that means something to a filter. */
 #include "signin/filter.h"
+#include "tests/fuzz/target.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     struct arena a = { 0 };
     struct refusal r = { 0 };

@@ -1,8 +1,7 @@
 /* A list of tenants that parses, written and read again, is the same; no number and no name is there
  * twice. */
 #include "keeper/net_tenants.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 static void need(bool ok)
 {
@@ -10,7 +9,7 @@ static void need(bool ok)
         abort();
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     AUTO(net_tenants_clear) struct net_tenants t = { 0 };
     AUTO(net_tenants_clear) struct net_tenants again = { 0 };

@@ -1,8 +1,7 @@
 /* resolv.conf, the kernel's routes and a plugin's answer: any bytes, bounded results. */
 #include "keeper/net_dns.h"
 #include "keeper/net_slot.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 static void need(bool ok)
 {
@@ -10,7 +9,7 @@ static void need(bool ok)
         abort();
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     struct str text = { size ? (const char *)data : "", size };
     struct net_dns d, again;

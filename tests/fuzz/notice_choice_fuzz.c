@@ -1,9 +1,8 @@
 /* Any text as what somebody chooses: taken whole or not at all, and what was taken is read again from the store. */
 #include "notice/choice.h"
+#include "tests/fuzz/target.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     struct str text = { (const char *)data, size };
     struct choice_bounds bounds = { .mail = true, .webhooks = WEBHOOK_NETWORK };

@@ -1,7 +1,6 @@
 /* Any text as a notice's data: what comes out is one mail with our headers alone, and one JSON object. */
 #include "notice/render.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 static void check_mail(const struct buf *m)
 {
@@ -26,7 +25,7 @@ static void check_mail(const struct buf *m)
             abort();
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     struct err e = { 0 };
     if (size < 1)

@@ -1,8 +1,7 @@
 /* The five files in one input, '%' between them: orders name pods, ranks are a permutation, what is
  * refused leaves the output alone. */
 #include "simulate/openb.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 static void must(bool truth)
 {
@@ -28,7 +27,7 @@ static void check(const struct openb *o)
             must(!(o->published[i].alloc[k] < 0 || o->published[i].alloc[k] > 100));
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     struct str part[5], rest = { (const char *)data, size };
     for (size_t i = 0; i < ARRAY_LEN(part); i++)

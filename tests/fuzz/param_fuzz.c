@@ -2,8 +2,7 @@
  * refused names the parameter and the way out. */
 #include "api/state.h"
 #include "base/parse.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 static void must(bool truth)
 {
@@ -25,7 +24,7 @@ static void taken(const struct api_param *p, struct str s)
         must(s.n > 0 && s.p[0] != ',' && s.p[s.n - 1] != ',');
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     struct str s = { (const char *)data, size };
     struct err e = { 0 };

@@ -2,8 +2,7 @@
  * a printer, must survive being printed and read again. */
 #include "base/date.h"
 #include "base/parse.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 static void must(bool truth)
 {
@@ -30,7 +29,7 @@ static void numbers(struct str s)
         must(e.code == ERR_INVALID && e.msg[0] && e.hint[0]);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     struct str s = { (const char *)data, size };
     struct err e = { 0 };

@@ -1,8 +1,7 @@
 /* Two tables in one input, a line "%" between them: what is read can be replayed, what is refused
  * leaves the output alone. */
 #include "simulate/trace.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 static void must(bool truth)
 {
@@ -22,7 +21,7 @@ static void check(struct trace *t)
     must(trace_finish(t, &e) == 0);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     struct str vcs, jobs;
     str_cut((struct str){ (const char *)data, size }, '%', &vcs, &jobs);

@@ -1,7 +1,6 @@
 /* The input as an answer of the kubelet: what is told lies within it and within its bounds, and nothing else is. */
+#include "tests/fuzz/target.h"
 #include "wire/podres.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 struct seen {
     struct str whole;
@@ -34,7 +33,7 @@ static void see(void *ctx, const struct podres_device *d)
     must(d->resource.n && d->id.n && !d->pod.n == !d->container.n && !d->pod.n == !d->space.n);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     struct seen s = { .whole = { (const char *)data, size } };
     struct podres_counts counts;

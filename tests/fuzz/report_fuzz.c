@@ -1,7 +1,6 @@
 /* The input as a report: what is read lies within its bounds, and written again it reads the same. */
+#include "tests/fuzz/target.h"
 #include "wire/report.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void must(bool truth)
 {
@@ -64,7 +63,7 @@ static void compare(void *ctx, const struct report_head *h, const struct report_
     w->sum = w->sum * 31 + sum_of(s);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     AUTO(free_p) struct report_head *h = report_head_new();
     AUTO(free_p) struct report_sample *s = report_sample_new();

@@ -1,10 +1,9 @@
 /* Whole or byte by byte: the same answer, the same body; what is handed out lies in what came in. */
 #include "base/buf.h"
 #include "client/response.h"
+#include "tests/fuzz/target.h"
 
 #define STEPS_MAX 1000000
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static int read_all(struct str all, size_t step, struct response *r, struct buf *body)
 {
@@ -29,7 +28,7 @@ static int read_all(struct str all, size_t step, struct response *r, struct buf 
     return r->state == RESPONSE_DONE ? 0 : -1;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     struct str all = { (const char *)data, size };
     AUTO(buf_free) struct buf one = BUF(1u << 20), other = BUF(1u << 20);

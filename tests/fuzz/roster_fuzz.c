@@ -1,8 +1,7 @@
 /* A document of tenants and people, as YAML: what is read can be written, and what was written is read the same. */
 #include "api/roster.h"
 #include "base/yaml.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 static void must(bool truth)
 {
@@ -31,7 +30,7 @@ static void write(const struct roster *r, struct buf *out)
     json_end(&w, '}');
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     AUTO(arena_free) struct arena a = { 0 };
     AUTO(buf_free) struct buf once = BUF(64u << 20), again = BUF(64u << 20);

@@ -1,8 +1,7 @@
 /* The words of #SBATCH lines hold no NUL and stay within the line; values are read or refused; what
  * becomes a spec is JSON. */
 #include "cli/slurm.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 static void try_values(const char *word)
 {
@@ -49,7 +48,7 @@ static void try_spec(struct str script, const char *word)
     json_free(doc);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     AUTO(arena_free) struct arena a = { 0 };
     struct str all = { (const char *)data, size };

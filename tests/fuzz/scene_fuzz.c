@@ -1,7 +1,6 @@
 /* A scene of any bytes: what is read can be replayed, what is refused leaves the output alone. */
 #include "simulate/trace.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 static void must(bool truth)
 {
@@ -9,7 +8,7 @@ static void must(bool truth)
         abort();
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     const struct csv_source from = { "t", { (const char *)data, size } };
     struct trace t = { .nodes = 12345 };

@@ -1,9 +1,8 @@
 /* Any text as a question to nightshift-send: texts that go into a line of a protocol have no line's end in them. */
 #include "send/question.h"
+#include "tests/fuzz/target.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     struct err e = { 0 };
     struct question q;

@@ -5,8 +5,7 @@
 #include <unistd.h>
 
 #include "daemon/site.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 static void must(bool truth)
 {
@@ -14,7 +13,7 @@ static void must(bool truth)
         abort();
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     char path[64], program[] = "nightshiftd", option[] = "--config";
     char *argv[] = { program, option, path, NULL };

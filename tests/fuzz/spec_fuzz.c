@@ -1,8 +1,9 @@
 /* A job spec: read, written, read again and written again is the same text. */
 #include "spec/spec.h"
+#include "tests/fuzz/target.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     AUTO(arena_free) struct arena a = { 0 };
     AUTO(buf_free) struct buf once = BUF(8 << 20), twice = BUF(8 << 20);

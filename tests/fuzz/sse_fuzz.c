@@ -1,7 +1,6 @@
 /* Events do not depend on how the bytes were cut. */
 #include "cli/sse.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 static int read_all(struct str all, size_t step, struct buf *out)
 {
@@ -23,7 +22,7 @@ static int read_all(struct str all, size_t step, struct buf *out)
     return rc;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     struct str all = { (const char *)data, size };
     AUTO(buf_free) struct buf one = BUF(4u << 20), other = BUF(4u << 20);

@@ -1,9 +1,8 @@
 /* An exec request of any bytes: what is accepted gives back the same bytes when it is written. */
+#include "tests/fuzz/target.h"
 #include "wire/stream.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     AUTO(arena_free) struct arena a = { .limit = 4u << 20 };
     AUTO(buf_free) struct buf again = BUF(STREAM_FRAME_MAX);

@@ -1,7 +1,6 @@
 /* Frames of any bytes: the same come out however the bytes are cut, and none is out of bounds. */
+#include "tests/fuzz/target.h"
 #include "wire/stream.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void must(bool truth)
 {
@@ -45,7 +44,7 @@ static bool run(const uint8_t *data, size_t size, size_t step, struct buf *seen)
     return true;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     AUTO(buf_free) struct buf whole = BUF(size + 1), pieces = BUF(size + 1);
     size_t step = size ? 1 + data[size - 1] % 7u : 1;

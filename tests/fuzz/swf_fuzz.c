@@ -1,8 +1,7 @@
 /* A log of any bytes, once for CPUs and once for GPUs: what is read can be replayed, what is
  * refused leaves the output alone. */
 #include "simulate/trace.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 static void must(bool truth)
 {
@@ -24,7 +23,7 @@ static void check(struct trace *t, uint32_t gpus)
     must(trace_finish(t, &e) == 0);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     const struct csv_source from = { "t", { (const char *)data, size } };
     for (uint32_t gpus = 0; gpus <= 8; gpus += 8) {

@@ -2,8 +2,7 @@
  * matched without leaving it. */
 #include "http/http.h"
 #include "http/target.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 static void must(bool truth)
 {
@@ -25,7 +24,7 @@ static void match(const char *path)
     }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     AUTO(arena_free) struct arena a = { 0 };
     struct str text = { (const char *)data, size };

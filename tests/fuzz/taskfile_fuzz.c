@@ -1,7 +1,6 @@
 /* Status, notes and results of any bytes: what is read is in range, and a result reads back. */
 #include "keeper/taskfile.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 static void must(bool truth)
 {
@@ -9,7 +8,7 @@ static void must(bool truth)
         abort();
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     struct str text = { (const char *)data, size };
     struct task_status s;

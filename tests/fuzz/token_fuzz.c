@@ -1,9 +1,8 @@
 /* Any text as a token, from a header or a cookie: none but the one that was made is let in. */
 #include "auth/auth.h"
+#include "tests/fuzz/target.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     static const char text[] =
         "nst_0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";

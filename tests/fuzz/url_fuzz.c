@@ -1,8 +1,7 @@
 /* An address of the web: what is taken has its parts inside the text and is one with itself; what is encoded
  * has no sign that could end a value. */
 #include "base/url.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 static void must(bool truth)
 {
@@ -15,7 +14,7 @@ static void lies_in(struct str part, struct str all)
     must(part.n == 0 || (part.p >= all.p && part.p + part.n <= all.p + all.n));
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     struct str text = { (const char *)data, size };
     AUTO(buf_free) struct buf out = BUF(3 * size + 1);

@@ -1,8 +1,7 @@
 /* Any bytes as what a server sends: a handshake and frames lie inside them, are read the same when they come in two
  * pieces, and what is refused is told. */
 #include "kube/websocket.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 static void must(bool truth)
 {
@@ -38,7 +37,7 @@ static void try_write(struct str text)
          kube_ws_read(buf_str(&out), &f, &n, &e) < 0); /* a client's frame is not a server's */
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     struct str in = { size ? (const char *)data : "", size };
     struct kube_ws_welcome w;

@@ -1,8 +1,7 @@
 /* Any bytes as YAML: what reads is JSON, and that JSON, being YAML too, gives itself again; what is
  * refused is told in one line. */
 #include "base/yaml.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 static void must(bool truth)
 {
@@ -18,7 +17,7 @@ static bool ascii(struct str s)
     return n == s.n;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     AUTO(buf_free) struct buf one = BUF(8u << 20), two = BUF(8u << 20);
     struct str text = { (const char *)data, size };

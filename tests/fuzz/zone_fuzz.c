@@ -1,8 +1,7 @@
 /* Any bytes as a file of the time zone database: a rule that can be written and read, or one line
  * with a hint. */
 #include "sys/zone.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 static void must(bool truth)
 {
@@ -10,7 +9,7 @@ static void must(bool truth)
         abort();
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     struct str bytes = { size ? (const char *)data : "", size };
     AUTO(buf_free) struct buf text = BUF(TZ_TEXT_MAX - 1);

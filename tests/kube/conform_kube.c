@@ -173,4 +173,4 @@ static const struct test tests[] = {
     CONFORM_CASES(X)
 #undef X
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -1,7 +1,9 @@
 #include "tests/lib/test.h"
 
+#include <fnmatch.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,13 +13,12 @@
 
 struct running {
     const struct test *test;
-    struct CMUnitTest *row; /* cmocka prints row->name after the test, so a skip can edit it */
-    char line[256];
+    char line[320]; /* cmocka prints it after the test, so a skip can edit it */
 };
 
 /* cmocka's own skip prints "not ok", which counts as a failure; so a skipped test returns from
  * here as passed, under a name that carries TAP's directive.  The jump needs a home that a
- * void(void) can reach: this is the only mutable global. */
+ * void(void) can reach: the first of two mutable globals. */
 static jmp_buf skip_jump;
 static char skip_reason[160];
 
@@ -64,25 +65,80 @@ static void run_one(void **state)
         r->test->fn();
         return;
     }
-    snprintf(r->line, sizeof r->line, "%s # SKIP %s", r->test->name, skip_reason);
-    r->row->name = r->line;
+    snprintf(r->line + strlen(r->line), sizeof r->line - strlen(r->line), " # SKIP %s",
+             skip_reason);
 }
 
-int test_main(const struct test *tests, size_t n, int argc, char **argv)
+/* The cases of one file.  Constructors cannot be handed anything: the second mutable global. */
+struct joined {
+    char module[64];
+    const struct test *tests;
+    size_t n;
+};
+static struct joined joined[256];
+static size_t joined_n;
+
+/* "../src/core/place_test.c" is called place. */
+static void name_module(const char *file, char *out, size_t size)
 {
-    struct CMUnitTest *rows = calloc(n, sizeof *rows);
-    struct running *runs = calloc(n, sizeof *runs);
+    const char *base = strrchr(file, '/') ? strrchr(file, '/') + 1 : file;
+    snprintf(out, size, "%.*s", (int)strcspn(base, "."), base);
+    char *kind = strrchr(out, '_');
+    if (kind && (strcmp(kind, "_test") == 0 || strcmp(kind, "_prop") == 0))
+        *kind = 0;
+}
+
+void test_join(const char *file, const struct test *tests, size_t n)
+{
+    if (joined_n == sizeof joined / sizeof joined[0])
+        abort();
+    struct joined *j = &joined[joined_n++];
+    *j = (struct joined){ .tests = tests, .n = n };
+    name_module(file, j->module, sizeof j->module);
+}
+
+/* No pattern wants everything. */
+static bool wanted(const struct running *r, const char *module, int argc, char **argv)
+{
+    bool is = argc < 2;
+    for (int i = 1; i < argc && !is; i++)
+        is = fnmatch(argv[i], module, 0) == 0 || fnmatch(argv[i], r->test->name, 0) == 0 ||
+             fnmatch(argv[i], r->line, 0) == 0;
+    return is;
+}
+
+/* How many of the cases that joined are wanted; `rows` and `runs` have room for all of them. */
+static size_t choose(struct CMUnitTest *rows, struct running *runs, int argc, char **argv)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < joined_n; i++)
+        for (size_t k = 0; k < joined[i].n; k++) {
+            struct running *r = &runs[n];
+            *r = (struct running){ .test = &joined[i].tests[k] };
+            snprintf(r->line, sizeof r->line, "%.60s: %.240s", joined[i].module, r->test->name);
+            if (!wanted(r, joined[i].module, argc, argv))
+                continue;
+            rows[n++] =
+                (struct CMUnitTest){ .name = r->line, .test_func = run_one, .initial_state = r };
+        }
+    return n;
+}
+
+int main(int argc, char **argv)
+{
+    size_t all = 0;
+    for (size_t i = 0; i < joined_n; i++)
+        all += joined[i].n;
+    struct CMUnitTest *rows = calloc(all + 1, sizeof *rows);
+    struct running *runs = calloc(all + 1, sizeof *runs);
     if (!rows || !runs)
         abort();
-    for (size_t i = 0; i < n; i++) {
-        runs[i] = (struct running){ .test = &tests[i], .row = &rows[i] };
-        rows[i] = (struct CMUnitTest){ .name = tests[i].name,
-                                       .test_func = run_one,
-                                       .initial_state = &runs[i] };
+    size_t n = choose(rows, runs, argc, argv);
+    if (n == 0) {
+        fprintf(stderr, "%s: no test is called so\n", argv[0]);
+        return 2;
     }
     cmocka_set_message_output(CM_OUTPUT_TAP);
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
     int failed = _cmocka_run_group_tests(argv[0], rows, n, NULL, NULL);
     putchar('\n'); /* cmocka leaves its last line open */
     free(runs);

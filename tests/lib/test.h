@@ -1,10 +1,12 @@
-/* test - what a test file needs: checks, a list of sentences, a main.
+/* test - what a test file needs: checks, and a list of sentences that joins its program.
  *
- * Output is TAP, one line a test, so the runner counts cases and not files.  A failed check ends
- * its test at once and the next one runs.  cmocka does the work and stays behind this header: a
- * test that needs more of it than this is usually a test of the wrong thing.
+ * The files of one layer are one program.  Output is TAP, one line a test, so the runner counts
+ * cases and not files.  A failed check ends its test at once and the next one runs.  cmocka does
+ * the work and stays behind this header: a test that needs more of it than this is usually a test
+ * of the wrong thing.
  *
- * A test binary takes one optional argument, a pattern: `engine_test 'a gang*'`.
+ * A test program takes patterns, of a file's cases (`core_test place`), of a sentence
+ * (`core_test 'a gang*'`) or of both (`core_test 'place: a gang*'`).
  */
 #ifndef NS_TESTS_LIB_TEST_H
 #define NS_TESTS_LIB_TEST_H
@@ -36,10 +38,11 @@ struct test {
 /* Ends the test; it counts as skipped and the reason is printed. */
 #define SKIP(...) test_skip(__VA_ARGS__)
 
-#define TEST_MAIN(list)                                                                            \
-    int main(int argc, char **argv)                                                                \
+/* Once in each file of tests, at its end: before main begins, its cases join the program's. */
+#define TEST_CASES(list)                                                                           \
+    __attribute__((constructor)) static void test_join_here(void)                                  \
     {                                                                                              \
-        return test_main(list, sizeof(list) / sizeof((list)[0]), argc, argv);                      \
+        test_join(__FILE__, list, sizeof(list) / sizeof((list)[0]));                               \
     }
 
 void test_fail(const char *file, int line, const char *fmt, ...)
@@ -47,6 +50,6 @@ void test_fail(const char *file, int line, const char *fmt, ...)
 void test_skip(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
 void test_str(const char *file, int line, const char *what, const char *got, const char *want);
 void test_int(const char *file, int line, const char *what, long long got, long long want);
-int test_main(const struct test *tests, size_t n, int argc, char **argv);
+void test_join(const char *file, const struct test *tests, size_t n);
 
 #endif

@@ -67,19 +67,23 @@ printf '#!/bin/sh\n' >ci/tools/install-deps
 cat >bin/make <<'END'
 #!/bin/sh
 case $1 in
-test) printf 'ok 1 - x\nfailed: unit/a: ERROR\nfailed:   not ok 2 - y\nnoise\n7 passed, 1 failed\n' ;;
-clang) echo 'error: it does not build' ;;
-asan) echo '5 passed, 0 failed' && exit 0 ;;
+test) printf 'ok 1 - x\nfailed: unit/a: ERROR\nfailed:   not ok 2 - y\ntook 3.5 s: unit/a\n7 passed, 1 failed\n' ;;
+tidy) echo 'error: it does not build' ;;
+asan) printf 'took 12.0 s: system/b\n5 passed, 0 failed\n' && exit 0 ;;
 esac
 exit 1
 END
 chmod +x bin/make ci/tools/install-deps
 
-test_expect '.ci/run ends with what failed in each part, and the sum' '
-    exits_with 1 ci/.ci/run gcc clang asan >out && last_line_is "12 passed, 2 failed" &&
-    sed "1,/^==== asan: 5 passed/d" out >end && printf "%s\n" "" "---- gcc failed" "failed: unit/a: ERROR" \
-        "failed:   not ok 2 - y" "" "---- clang failed" "error: it does not build" "" "12 passed, 2 failed" >want &&
-    diff want end'
+test_expect '.ci/run ends with what failed in each part, how long they took, and the sum' '
+    exits_with 1 ci/.ci/run gcc lint asan >out && last_line_is "12 passed, 2 failed" &&
+    sed "1,/^==== lint: 0 passed/d; s/ *[0-9]* s\$/ N s/; s/^ *12.0 s/12.0 s/; s/^ *3.5 s/3.5 s/" out >end &&
+    printf "%s\n" "" "---- gcc failed" "failed: unit/a: ERROR" "failed:   not ok 2 - y" "" "---- lint failed" \
+        "error: it does not build" "" "gcc N s" "asan N s" "lint N s" "in all N s" "" "the ten slowest tests:" \
+        "12.0 s system/b" "3.5 s unit/a" "" "12 passed, 2 failed" >want && diff want end'
+
+test_expect '.ci/run refuses a part that it does not know' '
+    exits_with 2 ci/.ci/run gcc nothing >out && grep "there are: gcc asan" out'
 
 test_expect '.ci/run is green when all parts are' '
     ci/.ci/run asan >out && last_line_is "5 passed, 0 failed" && ! grep -e "----" out'

@@ -74,7 +74,7 @@ first() {
         [ "$(cat /sys/fs/cgroup/nightshift/"$job".1.0/memory.max)" = 67108864 ] && nightshift cancel "$job"'
     test_expect 'doctor has no complaint' '
         nightshift doctor >found || { cat found; false; }'
-    test_expect 'the tests of control groups pass on the real v2' 'cases build/keeper_cgroup_test'
+    test_expect 'the tests of control groups pass on the real v2' 'cases build/keeper_test cgroup'
     test_expect 'the tests of the keeper pass on v2' 'cases sh tests/system/t0210-keeper.sh'
     test_expect 'the tests of jobs pass on v2' 'cases sh tests/system/t0310-run.sh'
     test_expect 'the hostile tenant is held on v2' 'cases sh tests/system/t0320-hostile.sh'

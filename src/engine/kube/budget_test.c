@@ -48,4 +48,4 @@ static const struct test tests[] = {
     { "selectors become queries", selectors_become_queries },
     { "what is not known is not passed over", what_is_not_known_is_not_passed_over },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

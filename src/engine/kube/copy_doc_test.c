@@ -56,4 +56,4 @@ static const struct test tests[] = {
     { "names and labels are what Kubernetes takes", names_and_labels_are_what_kubernetes_takes },
     { "what is none is refused", what_is_none_is_refused },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

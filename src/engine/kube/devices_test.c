@@ -151,4 +151,4 @@ static const struct test tests[] = {
     { "what a pod asks for is devices, or refused", what_a_pod_asks_for_is_devices_or_refused },
     { "members of a gang have the larger of each", members_of_a_gang_have_the_larger_of_each },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -267,4 +267,4 @@ static const struct test tests[] = {
     { "objects tell how many it takes", objects_tell_how_many_it_takes },
     { "objects that do not tell are refused", objects_that_do_not_tell_are_refused },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -245,4 +245,4 @@ static const struct test tests[] = {
     { "what is no node is refused by its field", what_is_no_node_is_refused_by_its_field },
     { "extended resources are bounded", extended_resources_are_bounded },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

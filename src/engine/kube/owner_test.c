@@ -102,4 +102,4 @@ static const struct test tests[] = {
     { "what cannot be patched is refused", what_cannot_be_patched_is_refused },
     { "a patch names what it meets and who did it", a_patch_names_what_it_meets_and_who_did_it },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

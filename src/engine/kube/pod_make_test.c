@@ -221,4 +221,4 @@ static const struct test tests[] = {
     { "a binding says which pod and whose task it is",
       a_binding_says_which_pod_and_whose_task_it_is },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

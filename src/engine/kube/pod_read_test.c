@@ -443,4 +443,4 @@ static const struct test tests[] = {
       anything_in_an_annotation_leaves_the_pod_readable },
     { "what is no pod is refused by its field", what_is_no_pod_is_refused_by_its_field },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -146,4 +146,4 @@ static const struct test tests[] = {
     { "numbers in JSON are quantities too", numbers_in_json_are_quantities_too },
     { "asking rounds up and having rounds down", asking_rounds_up_and_having_rounds_down },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

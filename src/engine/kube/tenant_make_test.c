@@ -336,4 +336,4 @@ static const struct test tests[] = {
     { "a namespace is known by its whole name", a_namespace_is_known_by_its_whole_name },
     { "a home is a claim", a_home_is_a_claim },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

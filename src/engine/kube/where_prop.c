@@ -148,4 +148,4 @@ static const struct test tests[] = {
     { "nodes of one class are the same to every where",
       nodes_of_one_class_are_the_same_to_every_where },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

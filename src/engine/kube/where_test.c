@@ -332,4 +332,4 @@ static const struct test tests[] = {
     { "nodes are told apart by what somebody asks for",
       nodes_are_told_apart_by_what_somebody_asks_for },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

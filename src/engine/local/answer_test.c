@@ -111,4 +111,4 @@ static const struct test tests[] = {
     { "events of tasks become the engine's", events_of_tasks_become_the_engines },
     { "what is wrong is named", what_is_wrong_is_named },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -460,4 +460,4 @@ static const struct test tests[] = {
     { "a keeper is started when none answers, and only one",
       a_keeper_is_started_when_none_answers },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

@@ -90,4 +90,4 @@ static const struct test tests[] = {
       what_is_not_said_is_the_sites_and_the_users },
     { "the other verbs are short", the_other_verbs_are_short },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)

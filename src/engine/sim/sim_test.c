@@ -400,4 +400,4 @@ static const struct test tests[] = {
     { "next says when to come back", next_says_when_to_come_back },
     { "it can be made without capabilities", it_can_be_made_without_capabilities },
 };
-TEST_MAIN(tests)
+TEST_CASES(tests)
