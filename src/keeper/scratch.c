@@ -267,8 +267,9 @@ static void drop_idle(struct scratch *s, int64_t ns)
         if (end_place(s, path, &e) < 0)
             log_event(s->log, LOG_WARN_, "scratch.remove_failed", "why=%s", e.msg);
     }
-    memmove(s->idle, s->idle + n, (s->n_idle - n) * sizeof *s->idle);
     s->n_idle -= n;
+    if (s->n_idle > 0)
+        memmove(s->idle, s->idle + n, s->n_idle * sizeof *s->idle);
     if (s->n_idle == 0)
         loop_timer_clear(s->timer);
 }

@@ -72,7 +72,7 @@ static int run(struct writer *w, enum stmt id, const struct field *f, size_t n, 
 
 static int apply(struct writer *w, const struct store_batch *b, struct err *e)
 {
-    struct batch_cursor c = { b->p, b->p + b->n };
+    struct batch_cursor c = { b->p, b->n > 0 ? b->p + b->n : b->p };
     struct field f[OP_FIELDS_MAX];
     struct chain_room room;
     enum store_op op;
