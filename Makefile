@@ -6,6 +6,8 @@ prefix ?= /usr/local
 # clang's sanitizers, so that one build finds what they find and what clang warns of.
 CLANG    = CC='$(if $(shell command -v ccache),ccache )clang'
 SANITIZE = -Dbuildtype=debug -Doptimization=1 -Db_lundef=false
+# Tests of whole programs wait most of their time.
+WAITING  = --num-processes $(shell expr 2 '*' $$(nproc))
 
 all: $(B)/build.ninja
 	@ninja -C $(B) product
@@ -34,7 +36,7 @@ check: $(B)/build.ninja     ## the quick loop: incremental build, unit tests, li
 	@./tools/run-tests $(B) --suite unit --suite lint --suite smoke
 
 test-system: deps           ## every program from the outside, as in asan but on the plain build (root)
-	@$(MAKE) --no-print-directory tests TESTS='--suite system'
+	@$(MAKE) --no-print-directory tests TESTS='--suite system $(WAITING)'
 
 test-long: deps-dev         ## everything, on a virtual machine and in a fresh Debian 12 too
 	@./tools/install-deps --long
@@ -55,7 +57,7 @@ test-kube-long: deps        ## the same with the real operators of JobSet, Kubef
 
 asan: deps-dev              ## built by clang, warnings are errors: unit, fuzz and system tests under sanitizers
 	@$(CLANG) $(MAKE) --no-print-directory tests B=build-asan OPTS='-Db_sanitize=address,undefined $(SANITIZE)' \
-		TESTS='--suite unit --suite fuzz --suite system'
+		TESTS='--suite unit --suite fuzz --suite system $(WAITING)'
 
 tsan: deps-dev              ## the unit tests under the thread sanitizer
 	@$(CLANG) $(MAKE) --no-print-directory tests B=build-tsan OPTS='-Db_sanitize=thread $(SANITIZE)' TESTS='--suite unit'

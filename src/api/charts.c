@@ -40,7 +40,7 @@ static void put_chart(struct json_out *w, const struct history_chart *chart,
     json_put_u64(w, "points", chart->points);
     json_put_bool(w, "simulated", n && n->head->simulated);
     json_begin(w, "node", '{');
-    for (int k = 0; k < HISTORY_NODE_COUNT; k++, v += v ? chart->points : 0)
+    for (int k = 0; k < HISTORY_NODE_COUNT; k++, v = v ? v + chart->points : NULL)
         put_series(w, history_node_column_name((enum history_node_column)k), v, chart->points, 1,
                    0);
     json_end(w, '}');
@@ -153,7 +153,7 @@ static void put_job_gpu(struct job_charts *j, uint32_t gpu, uint64_t milli)
     json_put_u64(w, "index", gpu);
     json_put_u64(w, "milli", milli);
     json_put_bool(w, "whole", milli >= 1000);
-    for (int k = 0; k < HISTORY_GPU_COUNT; k++, v += v ? chart->points : 0)
+    for (int k = 0; k < HISTORY_GPU_COUNT; k++, v = v ? v + chart->points : NULL)
         put_series(w, gpu_series[k].name, v, v ? chart->points : 0, gpu_series[k].unit,
                    gpu_series[k].digits);
     json_end(w, '}');
