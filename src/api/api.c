@@ -183,8 +183,11 @@ static int find_caller(struct call *c, struct err *e)
         return find_agent(c, str_of(bearer), e);
     if (bearer)
         return auth_token(a->config.auth, str_of(bearer), now_ms, &c->who, e);
-    if (peer->local)
-        return auth_local(a->config.auth, peer->uid, &c->who, e);
+    if (peer->local) {
+        struct auth_local who = { .uid = peer->uid };
+        who.of_jobs = control_uid_of_jobs(a->config.control, who.uid, &who.owner);
+        return auth_local(a->config.auth, &who, &c->who, e);
+    }
     if (cookie)
         return auth_session(a->config.auth, str_of(cookie), now_ms, &c->who, e);
     err_set(e, ERR_DENIED, "this needs a token: who is calling?");

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "auth/state.h"
+#include "sys/weak.h"
 
 #define PASSWD_BYTES (64u << 10)
 
@@ -20,16 +21,18 @@ const char *via_name(enum via v)
     return (size_t)v < ARRAY_LEN(vias) ? vias[v] : "?";
 }
 
-/* "uid-70001" when the machine does not know it. */
-static void name_of(uint32_t uid, char *out, size_t size)
+/* "uid-70001" when the machine does not know it: false. */
+static bool name_of(uint32_t uid, char *out, size_t size)
 {
     struct passwd pw, *found = NULL;
     AUTO(free_p) char *space = xmalloc(PASSWD_BYTES);
-    if (getpwuid_r(uid, &pw, space, PASSWD_BYTES, &found) == 0 && found &&
-        strlen(found->pw_name) < size)
+    bool known = getpwuid_r(uid, &pw, space, PASSWD_BYTES, &found) == 0 && found &&
+                 strlen(found->pw_name) < size;
+    if (known)
         snprintf(out, size, "%s", found->pw_name);
     else
         snprintf(out, size, "uid-%u", uid);
+    return known;
 }
 
 struct auth *auth_new(void)
@@ -98,14 +101,38 @@ static int check_enabled(const struct auth *a, struct str user, struct err *e)
     return err_hint(e, "ask an administrator: nightshift users enable");
 }
 
-int auth_local(const struct auth *a, uint32_t uid, struct identity *out, struct err *e)
+/* A job that reaches our socket, by a volume or from a host's network, is its user and nobody new.  A uid that
+ * the machine has given to somebody too is neither's. */
+static int name_job(const struct auth_local *who, char *out, size_t size, struct err *e)
 {
+    bool known = name_of(who->uid, out, size);
+    if (!who->of_jobs || weak_here("job_uids") || (known && !who->owner.n))
+        return 0;
+    if (!known && who->owner.n && who->owner.n < size) {
+        snprintf(out, size, "%.*s", STR_ARG(who->owner));
+        return 0;
+    }
+    if (known)
+        err_set(e, ERR_DENIED,
+                "uid %u is '%s' on this machine and of jobs of '%.*s' here: it is neither",
+                who->uid, out, STR_ARG(who->owner));
+    else
+        err_set(e, ERR_DENIED, "uid %u is nobody's: accounts of jobs begin at it or below",
+                who->uid);
+    return err_hint(e, "uid_base in the settings begins a range that the machine gives to nobody");
+}
+
+int auth_local(const struct auth *a, const struct auth_local *who, struct identity *out,
+               struct err *e)
+{
+    uint32_t uid = who->uid;
     struct identity id = { .uid = uid, .via = VIA_SOCKET, .scopes = TOKEN_EVERYTHING };
     if (a->single && uid != a->only_uid && uid != 0) {
         err_set(e, ERR_DENIED, "this Nightshift runs without root and serves one user only");
         return err_hint(e, "ask for it to be installed as root; see the installation guide");
     }
-    name_of(uid, id.user, sizeof id.user);
+    if (name_job(who, id.user, sizeof id.user, e) < 0)
+        return -1;
     id.root = uid == 0 || uid == geteuid();
     if (!id.root && check_enabled(a, str_of(id.user), e) < 0)
         return -1;

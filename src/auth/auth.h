@@ -56,7 +56,15 @@ bool auth_is_root(const struct auth *a, struct str user); /* root, or whom the s
 
 /* ---- who ---- */
 
-int auth_local(const struct auth *a, uint32_t uid, struct identity *out, struct err *e) MUST_USE;
+/* Who calls on a socket of this machine, by their uid.  Those from which jobs are run are nobody's on the
+ * machine: whoever has one is its owner, or nobody. */
+struct auth_local {
+    uint32_t uid;
+    bool of_jobs;     /* it is one of those */
+    struct str owner; /* of its account of ours; empty: nobody has it */
+};
+int auth_local(const struct auth *a, const struct auth_local *who, struct identity *out,
+               struct err *e) MUST_USE;
 int auth_token(const struct auth *a, struct str token, int64_t now_ms, struct identity *out,
                struct err *e) MUST_USE;
 int auth_session(const struct auth *a, struct str cookie, int64_t now_ms, struct identity *out,

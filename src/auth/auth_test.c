@@ -92,22 +92,47 @@ static void a_key_is_written_and_read_again(void)
     CHECK(auth_read_key(a, KEY_TOKEN, str_of(hex), STR("{\"name\":\"x\"}"), &e) < 0);
 }
 
+static int local(const struct auth *a, uint32_t uid, struct identity *out, struct err *e)
+{
+    return auth_local(a, &(struct auth_local){ .uid = uid }, out, e);
+}
+
 static void the_kernel_says_who_calls_on_the_machine(void)
 {
     AUTO(auth_free_p) struct auth *a = auth_new();
     struct identity id = { 0 };
     struct err e;
-    CHECK(auth_local(a, 0, &id, &e) == 0 && id.root && id.via == VIA_SOCKET);
+    CHECK(local(a, 0, &id, &e) == 0 && id.root && id.via == VIA_SOCKET);
     CHECK_STR(id.user, "root");
-    CHECK(auth_local(a, 1, &id, &e) == 0 && !id.root && id.scopes == TOKEN_EVERYTHING);
+    CHECK(local(a, 1, &id, &e) == 0 && !id.root && id.scopes == TOKEN_EVERYTHING);
     CHECK_STR(id.user, "daemon");
-    CHECK(auth_local(a, 4000000, &id, &e) == 0);
+    CHECK(local(a, 4000000, &id, &e) == 0);
     CHECK_STR(id.user, "uid-4000000");
     people_make(auth_people(a), STR("daemon"))->disabled = true;
-    CHECK(auth_local(a, 1, &id, &e) < 0 && e.code == ERR_DENIED);
+    CHECK(local(a, 1, &id, &e) < 0 && e.code == ERR_DENIED);
     auth_set_only_user(a, 1234);
-    CHECK(auth_local(a, 2, &id, &e) < 0 && e.code == ERR_DENIED);
-    CHECK(auth_local(a, 1234, &id, &e) == 0);
+    CHECK(local(a, 2, &id, &e) < 0 && e.code == ERR_DENIED);
+    CHECK(local(a, 1234, &id, &e) == 0);
+}
+
+static void a_job_that_reaches_the_socket_is_its_user_or_nobody(void)
+{
+    AUTO(auth_free_p) struct auth *a = auth_new();
+    struct identity id = { 0 };
+    struct err e = { 0 };
+    struct auth_local job = { .uid = 4000000, .of_jobs = true, .owner = STR("ana") };
+    CHECK(auth_local(a, &job, &id, &e) == 0);
+    CHECK_STR(id.user, "ana");
+    people_make(auth_people(a), STR("ana"))->disabled = true;
+    CHECK(auth_local(a, &job, &id, &e) < 0 && e.code == ERR_DENIED);
+    job.owner = STR("");
+    CHECK(auth_local(a, &job, &id, &e) < 0 && e.code == ERR_DENIED && strstr(e.msg, "nobody's"));
+    /* Where the range is also the machine's, its people are themselves, and a uid of both is neither's. */
+    job.uid = 1;
+    CHECK(auth_local(a, &job, &id, &e) == 0);
+    CHECK_STR(id.user, "daemon");
+    job.owner = STR("ben");
+    CHECK(auth_local(a, &job, &id, &e) < 0 && e.code == ERR_DENIED && strstr(e.hint, "uid_base"));
 }
 
 static void a_session_ends_when_its_user_signs_out_everywhere_or_is_disabled(void)
@@ -207,6 +232,8 @@ static const struct test tests[] = {
     { "keys are found whatever came and went", keys_are_found_whatever_came_and_went },
     { "a key is written and read again", a_key_is_written_and_read_again },
     { "on the machine itself the kernel says who calls", the_kernel_says_who_calls_on_the_machine },
+    { "a job that reaches the socket is its user or nobody",
+      a_job_that_reaches_the_socket_is_its_user_or_nobody },
     { "a session ends when its user signs out everywhere or is disabled",
       a_session_ends_when_its_user_signs_out_everywhere_or_is_disabled },
     { "keys are counted by user, and the oldest is known",

@@ -135,6 +135,17 @@ static struct account *make_ours(struct accounts *a, struct str user, uint32_t u
     return ac;
 }
 
+bool account_uid_is_ours(const struct accounts *a, uint32_t uid, struct str *out_user)
+{
+    *out_user = STR("");
+    for (size_t i = 0; i < a->n && !a->single_user; i++)
+        if (a->at[i].ours && a->at[i].uid == uid) {
+            *out_user = str_of(a->at[i].name);
+            return true;
+        }
+    return !a->single_user && a->uid_base && uid >= a->uid_base;
+}
+
 uint32_t account_own_uid(const struct accounts *a, struct str user)
 {
     const struct account *ac = find((struct accounts *)(uintptr_t)a, user);

@@ -35,6 +35,8 @@ void accounts_free(struct accounts *a);
 const struct account *account_of(struct accounts *a, struct str user, struct store_batch *b,
                                  int64_t now_ms, struct err *e);
 
+/* A uid from our range, or of an account of ours; `out_user` is whose, "" of nobody.  Never so for a single user. */
+bool account_uid_is_ours(const struct accounts *a, uint32_t uid, struct str *out_user);
 /* The uid of an account of ours that is known; 0: there is none. */
 uint32_t account_own_uid(const struct accounts *a, struct str user);
 /* The same for somebody to whom an earlier store gave this uid: it is theirs again, where nobody has it. */

@@ -140,7 +140,25 @@ static void a_uid_of_an_earlier_store_is_theirs_again(void)
     end(&t);
 }
 
+static void uids_of_our_range_are_of_jobs_and_each_is_somebodys_or_nobodys(void)
+{
+    struct trying t = { 0 };
+    struct str user;
+    begin(&t, false);
+    uint32_t uid = of(&t, "ben-of-lab")->uid;
+    CHECK(account_uid_is_ours(&t.a, uid, &user) && str_is(user, "ben-of-lab"));
+    CHECK(account_uid_is_ours(&t.a, uid + 1, &user) && user.n == 0);
+    CHECK(!account_uid_is_ours(&t.a, 1000, &user) && !account_uid_is_ours(&t.a, 0, &user));
+    t.a.uid_base = 900000; /* the setting has changed; ben's account is still ours */
+    CHECK(account_uid_is_ours(&t.a, uid, &user) && !account_uid_is_ours(&t.a, uid + 1, &user));
+    t.a.single_user = true;
+    CHECK(!account_uid_is_ours(&t.a, uid, &user));
+    end(&t);
+}
+
 static const struct test tests[] = {
+    { "uids of our range are of jobs, and each is somebody's or nobody's",
+      uids_of_our_range_are_of_jobs_and_each_is_somebodys_or_nobodys },
     { "a person without an account gets one of ours",
       a_person_without_an_account_gets_one_of_ours },
     { "no uid is ever given twice, also after a restart", no_uid_is_ever_given_twice },

@@ -205,6 +205,11 @@ const struct policy *control_policy(const struct control *c)
     return &c->policy;
 }
 
+bool control_uid_of_jobs(const struct control *c, uint32_t uid, struct str *out_user)
+{
+    return account_uid_is_ours(&c->accounts, uid, out_user);
+}
+
 const struct engine *control_engine(const struct control *c)
 {
     return &c->engine;

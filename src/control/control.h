@@ -201,6 +201,8 @@ bool control_tenant_find(const struct control *c, struct str name, struct contro
 
 struct core *control_core(struct control *c); /* to look at; only control changes it */
 const struct engine *control_engine(const struct control *c);
+/* Jobs are run as this uid, or may be one day; `out_user` is whose account of ours it is, "" nobody's. */
+bool control_uid_of_jobs(const struct control *c, uint32_t uid, struct str *out_user);
 int64_t control_now_ms(const struct control *c);
 /* Whose the GPUs were on these days, without `to`, as of now_ms; in no order of days. */
 struct control_days {
