@@ -78,6 +78,11 @@ bool may(const struct call *c, enum access a, const struct subject *s)
            reaches_by_place(c, a, s);
 }
 
+bool may_on_site(const struct call *c, enum access a)
+{
+    return c->who.tenants == 0 && access_reach(a, site_role(c)) == REACH_ALL;
+}
+
 /* "operator or admin" */
 static void put_roles(enum access a, struct buf *out)
 {

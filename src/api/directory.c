@@ -80,6 +80,8 @@ static int load_place(struct api *a, const struct store_entry *row, struct err *
     str_cut(row->name, '/', &at.tenant, &at.user);
     if (!d || json_need_str(json_root(d), "role", 32, &role, e) < 0)
         return -1;
+    if (json_get_bool(json_root(d), "by_lead", &at.by_lead, e) < 0)
+        return -1;
     if (!role_parse(role, ROLE_IN_TENANT, &at.role))
         return err_set(e, ERR_INVALID, "its role is not known here");
     people_set_place(people_of(a), &at);
@@ -137,7 +139,8 @@ void keep_place(struct api *a, const struct place *at)
 {
     AUTO(buf_free) struct buf name = BUF(1024), body = BUF(256);
     buf_printf(&name, "%.*s/%.*s", STR_ARG(at->tenant), STR_ARG(at->user));
-    buf_printf(&body, "{\"role\":\"%s\"}", role_name(at->role));
+    buf_printf(&body, "{\"role\":\"%s\"%s}", role_name(at->role),
+               at->by_lead ? ",\"by_lead\":true" : "");
     if (at->role == ROLE_NONE)
         store_delete_entry(batch_of(a), DIRECTORY_PLACE, buf_str(&name));
     else

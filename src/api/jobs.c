@@ -112,19 +112,55 @@ static int use_profile(struct call *c, struct spec *s, struct err *e)
                        : err_hint(e, "this site has none: leave it out");
 }
 
-static int choose_tenant(struct call *c, struct spec *s, struct err *e)
+/* "'blue' or 'red'": the first of those that may be meant. */
+static void put_places(struct buf *out, const struct place *at, size_t n)
 {
-    size_t n;
-    const struct place *at =
-        people_places(auth_people(c->api->config.auth), str_of(c->who.user), http_arena(c->rq), &n);
-    c->field = "tenant";
-    for (size_t i = 0; s->tenant.n == 0 && i < n; i++)
-        if (may(c, ACCESS_SUBMIT, &(struct subject){ .tenant = at[i].tenant }))
-            s->tenant = at[i].tenant;
-    if (s->tenant.n == 0) {
+    for (size_t i = 0; i < n; i++)
+        buf_printf(out, "%s'%.*s'", i == 0 ? "" : i + 1 < n ? ", " : " or ", STR_ARG(at[i].tenant));
+}
+
+/* Nobody else's act may turn somebody's next jobs to another tenant, whose lead reads and ends them: so what
+ * they chose themselves counts, or the only tenant that there is; never the first of several. */
+static int choose_tenant(struct call *c, struct str *out, struct err *e)
+{
+    size_t n, may_be = 0;
+    struct people *people = auth_people(c->api->config.auth);
+    const struct person *x = people_find(people, str_of(c->who.user));
+    const struct place *at = people_places(people, str_of(c->who.user), http_arena(c->rq), &n);
+    struct place *choice = arena_array(http_arena(c->rq), struct place, n + 1);
+    struct str own = str_of(x ? x->tenant : "");
+    for (size_t i = 0; i < n; i++)
+        if (!at[i].from_above && may(c, ACCESS_SUBMIT, &(struct subject){ .tenant = at[i].tenant }))
+            choice[may_be++] = at[i];
+    for (size_t i = 0; i < may_be; i++)
+        if (str_eq(choice[i].tenant, own)) {
+            *out = choice[i].tenant;
+            return 0;
+        }
+    if (may_be == 0) {
         err_set(e, ERR_DENIED, "'%s' is in no tenant that it may submit for", c->who.user);
         return err_hint(e, "ask an administrator, or the lead of a tenant: nightshift tenants");
     }
+    bool lost = own.n && people_role_in(people, str_of(c->who.user), own) < ROLE_MEMBER;
+    if (may_be == 1 && !lost) {
+        *out = choice[0].tenant;
+        return 0;
+    }
+    AUTO(buf_free) struct buf names = BUF(1024);
+    if (lost)
+        buf_printf(&names, "you are not in '%.*s' any more: ", STR_ARG(own));
+    buf_addz(&names, "say for which it is, ");
+    put_places(&names, choice, MIN(may_be, (size_t)3));
+    err_set(e, ERR_INVALID, "field 'tenant': %.*s%s", STR_ARG(buf_str(&names)),
+            may_be > 3 ? " or another" : "");
+    return err_hint(e, "--tenant NAME, or once for all: nightshift tenants default NAME");
+}
+
+static int check_tenant(struct call *c, struct spec *s, struct err *e)
+{
+    c->field = "tenant";
+    if (s->tenant.n == 0 && choose_tenant(c, &s->tenant, e) < 0)
+        return -1;
     if (!may(c, ACCESS_SUBMIT, &(struct subject){ .tenant = s->tenant }) &&
         !weak_here("tenant_member")) {
         err_set(e, ERR_DENIED, "field 'tenant': '%s' is not a member of '%.*s'", c->who.user,
@@ -156,7 +192,7 @@ static int read_specs(struct call *c, const struct json *o, struct spec **out, s
     for (const struct json *v = list ? json_first(list) : o; v;
          v = list ? json_next(list, v) : NULL, i++) {
         if (spec_read(v, a, &spec[i], &c->field, e) < 0 || use_profile(c, &spec[i], e) < 0 ||
-            choose_tenant(c, &spec[i], e) < 0) {
+            check_tenant(c, &spec[i], e) < 0) {
             if (list)
                 c->field = arena_printf(a, "jobs[%zu]%s%s", i, c->field ? "." : "",
                                         c->field ? c->field : "");

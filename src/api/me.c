@@ -1,4 +1,4 @@
-/* Who am I, and the notice that testers accept. */
+/* Who am I, where my jobs go, and the notice that testers accept. */
 #include <stdio.h>
 
 #include "api/audit.h"
@@ -36,12 +36,49 @@ int api_whoami(struct call *c, struct err *e)
         json_put_str(&w, arena_strndup(http_arena(c->rq), at[i].tenant.p, at[i].tenant.n),
                      str_of(role_name(at[i].role)));
     json_end(&w, '}');
+    if (x && x->tenant[0])
+        json_put_str(&w, "default_tenant", str_of(x->tenant));
+    else
+        json_put_null(&w, "default_tenant");
     if (notice_pending(c))
         json_put_str(&w, "notice", str_of(c->api->config.notice));
     else
         json_put_null(&w, "notice");
     json_end(&w, '}');
     reply_json(c, 200, &b);
+    return 0;
+}
+
+/* ---- where one's jobs go ---- */
+
+static void on_chosen(void *ctx)
+{
+    http_reply(ctx, 204, NULL, STR(""));
+}
+
+int api_default_tenant_put(struct call *c, struct err *e)
+{
+    static const char *const keys[] = { "tenant" };
+    AUTO(json_free_p) struct json_doc *d = NULL;
+    struct people *people = auth_people(c->api->config.auth);
+    struct str tenant = STR("");
+    if (read_body(c, keys, ARRAY_LEN(keys), &d, e) < 0)
+        return -1;
+    c->field = "tenant";
+    if (json_need_str(json_root(d), "tenant", NAME_MAX_BYTES, &tenant, e) < 0)
+        return -1;
+    if (tenant.n && !may(c, ACCESS_SUBMIT, &(struct subject){ .tenant = tenant })) {
+        err_set(e, ERR_DENIED, "field 'tenant': '%s' may not submit for '%.*s'", c->who.user,
+                STR_ARG(tenant));
+        return err_hint(e, "your tenants: nightshift status");
+    }
+    c->field = NULL;
+    struct person *x = people_make(people, str_of(c->who.user));
+    api_audit(c, &(struct audit_change){
+                     .what = AUDIT_USER_TENANT, .subject = str_of(c->who.user), .tenant = tenant });
+    person_set(&x->tenant, tenant);
+    keep_person(c->api, x);
+    control_commit(c->api->config.control, (struct control_done){ on_chosen, c->rq });
     return 0;
 }
 

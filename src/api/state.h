@@ -173,6 +173,8 @@ struct subject {
     struct str tenant, user, node;
 };
 bool may(const struct call *c, enum access a, const struct subject *s);
+bool may_on_site(const struct call *c,
+                 enum access a); /* by a role on the site, not by one in a tenant */
 int need(struct call *c, enum access a, const struct subject *s, struct err *e) MUST_USE;
 int authorize(struct call *c, struct err *e) MUST_USE; /* the route's, with what it is about */
 void set_scope(struct call *c);

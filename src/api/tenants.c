@@ -208,7 +208,8 @@ static int set_member(struct call *c, enum role role, struct err *e)
     struct arena *a = http_arena(c->rq);
     struct place at = { .tenant = l->name,
                         .user = { arena_strndup(a, c->param[1].p, c->param[1].n), c->param[1].n },
-                        .role = role };
+                        .role = role,
+                        .by_lead = !may_on_site(c, ACCESS_LEAD) };
     c->field = "user";
     if (person_check_name(at.user, e) < 0)
         return err_wrap(e, "user");
@@ -220,7 +221,9 @@ static int set_member(struct call *c, enum role role, struct err *e)
         return err_hint(e, "let groups of the identity provider say who is in a tenant");
     }
     audit_member(c, &at);
-    people_set_place(auth_people(c->api->config.auth), &at);
+    struct people *people = auth_people(c->api->config.auth);
+    at.by_lead &= !people_given(people, at.user, at.tenant);
+    people_set_place(people, &at);
     keep_place(c->api, &at);
     control_commit(c->api->config.control, (struct control_done){ on_changed, l });
     return 0;

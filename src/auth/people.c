@@ -2,6 +2,7 @@
 
 #include "base/map.h"
 #include "base/parse.h"
+#include "sys/weak.h"
 
 struct group_place {
     char *group;
@@ -22,7 +23,7 @@ struct tenant {
 struct kept_place {
     uint32_t tenant, person; /* numbers */
     enum role role;
-    bool of_settings;
+    bool of_settings, by_lead;
 };
 
 struct owner {
@@ -110,6 +111,7 @@ static void person_free(struct person *x)
     free(x->subject);
     free(x->hash);
     free(x->notice);
+    free(x->tenant);
     free(x);
 }
 
@@ -201,7 +203,7 @@ struct person *people_make(struct people *p, struct str name)
         return p->person[i];
     struct person *x = xcalloc(1, sizeof *x);
     x->name = copy(name);
-    char **empty[] = { &x->full_name, &x->mail, &x->subject, &x->hash, &x->notice };
+    char **empty[] = { &x->full_name, &x->mail, &x->subject, &x->hash, &x->notice, &x->tenant };
     for (size_t k = 0; k < ARRAY_LEN(empty); k++)
         *empty[k] = copy(STR(""));
     return p->person[i] = x;
@@ -260,6 +262,7 @@ void person_write(const struct person *x, struct buf *out)
     json_put_i64(&w, "seen_ms", x->seen_ms);
     json_put_i64(&w, "void_ms", x->void_ms);
     json_put_str(&w, "notice", str_of(x->notice));
+    json_put_str(&w, "tenant", str_of(x->tenant));
     json_end(&w, '}');
 }
 
@@ -280,7 +283,7 @@ int people_read_person(struct people *p, struct str name, struct str json, struc
     AUTO(json_free_p) struct json_doc *d = json_read(json, e);
     const struct json *o = d ? json_root(d) : NULL;
     struct str kind = STR("machine"), role = STR("none"),
-               text[] = { STR(""), STR(""), STR(""), STR(""), STR("") };
+               text[] = { STR(""), STR(""), STR(""), STR(""), STR(""), STR("") };
     if (!d)
         return -1;
     struct person *x = people_make(p, name);
@@ -291,6 +294,7 @@ int people_read_person(struct people *p, struct str name, struct str json, struc
         json_get_str(o, "subject", 1024, &text[2], e) < 0 ||
         json_get_str(o, "hash", 1024, &text[3], e) < 0 ||
         json_get_str(o, "notice", 1024, &text[4], e) < 0 ||
+        json_get_str(o, "tenant", 1024, &text[5], e) < 0 ||
         json_get_bool(o, "disabled", &x->disabled, e) < 0 ||
         json_get_bool(o, "gone", &x->gone, e) < 0 ||
         json_get_i64(o, "created_ms", INT64_MIN, INT64_MAX, &x->created_ms, e) < 0 ||
@@ -298,7 +302,7 @@ int people_read_person(struct people *p, struct str name, struct str json, struc
         json_get_i64(o, "void_ms", INT64_MIN, INT64_MAX, &x->void_ms, e) < 0 ||
         read_groups(x, json_find(o, "groups"), e) < 0)
         return -1;
-    char **field[] = { &x->full_name, &x->mail, &x->subject, &x->hash, &x->notice };
+    char **field[] = { &x->full_name, &x->mail, &x->subject, &x->hash, &x->notice, &x->tenant };
     for (size_t i = 0; i < ARRAY_LEN(field); i++)
         person_set(field[i], text[i]);
     if (!person_kind_parse(kind, &x->kind) ||
@@ -385,7 +389,7 @@ void people_set_place(struct people *p, const struct place *at)
 {
     uint32_t t = names_find(&p->tenant_names, at->tenant);
     people_make(p, at->user);
-    struct kept_place key = { t, number_of(p, at->user), at->role, at->of_settings };
+    struct kept_place key = { t, number_of(p, at->user), at->role, at->of_settings, at->by_lead };
     size_t i = place_from(p, &key);
     bool there = i < p->places && place_compare(&p->place[i], &key) == 0;
     if (there && at->role == ROLE_NONE) {
@@ -393,6 +397,7 @@ void people_set_place(struct people *p, const struct place *at)
         p->places--;
     } else if (there) {
         p->place[i].role = at->role;
+        p->place[i].by_lead &= at->by_lead; /* what the site once gave stays its */
     } else if (at->role != ROLE_NONE && t != NAME_NONE) {
         vec_grow(p->place, p->places, p->place_cap);
         memmove(&p->place[i + 1], &p->place[i], (p->places++ - i) * sizeof key);
@@ -403,9 +408,17 @@ void people_set_place(struct people *p, const struct place *at)
 enum role people_said(const struct people *p, struct str user, struct str tenant, bool of_settings)
 {
     struct kept_place key = { names_find(&p->tenant_names, tenant), number_of(p, user), ROLE_NONE,
-                              of_settings };
+                              of_settings, false };
     size_t i = place_from(p, &key);
     return i < p->places && place_compare(&p->place[i], &key) == 0 ? p->place[i].role : ROLE_NONE;
+}
+
+bool people_given(const struct people *p, struct str user, struct str tenant)
+{
+    struct kept_place key = { names_find(&p->tenant_names, tenant), number_of(p, user), ROLE_NONE,
+                              false, false };
+    size_t i = place_from(p, &key);
+    return i < p->places && place_compare(&p->place[i], &key) == 0 && !p->place[i].by_lead;
 }
 
 bool people_place_at(const struct people *p, size_t i, struct place *out)
@@ -413,8 +426,12 @@ bool people_place_at(const struct people *p, size_t i, struct place *out)
     if (i >= p->places)
         return false;
     const struct kept_place *k = &p->place[i];
-    *out = (struct place){ str_of(p->tenant[k->tenant].name), str_of(p->person[k->person]->name),
-                           k->role, k->of_settings };
+    *out = (struct place){ str_of(p->tenant[k->tenant].name),
+                           str_of(p->person[k->person]->name),
+                           k->role,
+                           k->of_settings,
+                           k->by_lead,
+                           false };
     return true;
 }
 
@@ -428,7 +445,8 @@ static enum role of_groups(const struct groups *g, const struct person *x)
     return best;
 }
 
-/* What was said of somebody in each tenant, or follows from groups there: `role` has one each tenant. */
+/* What was said of somebody in each tenant, or follows from groups there: `role` has one each tenant.  False:
+ * the site itself gave them no place. */
 static bool said_roles(const struct people *p, uint32_t who, enum role *role)
 {
     bool some = false;
@@ -437,7 +455,7 @@ static bool said_roles(const struct people *p, uint32_t who, enum role *role)
          x && i < p->places && p->place[i].person == who; i++) {
         enum role *r = &role[p->place[i].tenant];
         *r = MAX(*r, p->place[i].role);
-        some = true;
+        some |= !p->place[i].by_lead || weak_here("lead_captures");
     }
     for (size_t t = 0; x && x->groups && t < p->tenants; t++) {
         enum role r = p->tenant[t].alive ? of_groups(&p->tenant[t].groups, x) : ROLE_NONE;
@@ -473,34 +491,37 @@ enum role people_role_in(const struct people *p, struct str user, struct str ten
     if (t == NAME_NONE || is_out(p, who))
         return ROLE_NONE;
     AUTO(free_p) enum role *said = xcalloc(p->tenants, sizeof *said);
-    if (!said_roles(p, who, said))
-        return str_is(tenant, p->default_tenant) ? ROLE_MEMBER : ROLE_NONE;
-    return role_at(p, said, t);
+    bool some = said_roles(p, who, said);
+    enum role r = role_at(p, said, t);
+    return !some && str_is(tenant, p->default_tenant) ? MAX(r, (enum role)ROLE_MEMBER) : r;
 }
 
 const struct place *people_places(const struct people *p, struct str user, struct arena *a,
                                   size_t *out_n)
 {
-    uint32_t who = number_of(p, user);
+    uint32_t who = number_of(p, user), home = tenant_number(p, str_of(p->default_tenant));
     AUTO(free_p) enum role *said = xcalloc(p->tenants + 1, sizeof *said);
-    bool some = !is_out(p, who) && said_roles(p, who, said);
+    bool out = is_out(p, who), some = !out && said_roles(p, who, said);
     size_t n = 0, own = 0;
     bool reaches = false; /* what is below, too */
-    for (uint32_t t = 0; some && t < p->tenants; t++) {
+    if (!out && !some && home != NAME_NONE)
+        said[home] = MAX(said[home], (enum role)ROLE_MEMBER);
+    for (uint32_t t = 0; !out && t < p->tenants; t++) {
         own += said[t] != ROLE_NONE;
         reaches |= said[t] == ROLE_LEAD || said[t] == ROLE_VIEWER;
     }
     struct place *list = arena_array(a, struct place, reaches ? p->tenants : own + 1);
-    for (int below = 0; some && below < (reaches ? 2 : 1); below++) /* one's own come first */
+    for (int below = 0; !out && below < (reaches ? 2 : 1); below++) /* one's own come first */
         for (uint32_t t = 0; t < p->tenants; t++) {
             if (!p->tenant[t].alive || (said[t] == ROLE_NONE) != (below == 1))
                 continue;
             enum role r = role_at(p, said, t);
             if (r != ROLE_NONE)
-                list[n++] = (struct place){ str_of(p->tenant[t].name), user, r, false };
+                list[n++] = (struct place){ .tenant = str_of(p->tenant[t].name),
+                                            .user = user,
+                                            .role = r,
+                                            .from_above = below == 1 };
         }
-    if (!some && !is_out(p, who) && people_has_tenant(p, str_of(p->default_tenant)))
-        list[n++] = (struct place){ str_of(p->default_tenant), user, ROLE_MEMBER, false };
     *out_n = n;
     return list;
 }

@@ -50,6 +50,7 @@ struct person {
     int64_t created_ms, seen_ms; /* seen: the last sign-in; 0: never */
     int64_t void_ms;             /* sessions from before are over */
     char *notice;                /* which notice was accepted, "" none */
+    char *tenant; /* where their jobs go that name none, as they said themselves; "" not said */
 };
 
 struct people;
@@ -93,6 +94,9 @@ struct place {
     struct str tenant, user;
     enum role role;
     bool of_settings;
+    bool
+        by_lead; /* a lead said it, not the site: whoever is in no other keeps the default tenant */
+    bool from_above; /* the role of a tenant above it */
 };
 /* ROLE_NONE: no place any more.  Said with the API, unless of_settings. */
 void people_set_place(struct people *p, const struct place *at);
@@ -100,6 +104,8 @@ void people_set_place(struct people *p, const struct place *at);
 bool people_place_at(const struct people *p, size_t i, struct place *out);
 /* Likewise of somebody in a tenant; ROLE_NONE: nothing was said. */
 enum role people_said(const struct people *p, struct str user, struct str tenant, bool of_settings);
+bool people_given(const struct people *p, struct str user,
+                  struct str tenant); /* likewise, not by a lead */
 
 enum role people_role_in(const struct people *p, struct str user, struct str tenant);
 enum role people_site_role(const struct people *p, struct str user);

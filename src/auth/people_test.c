@@ -6,7 +6,9 @@
 
 static void put(struct people *p, const char *tenant, const char *user, enum role role, bool file)
 {
-    people_set_place(p, &(struct place){ str_of(tenant), str_of(user), role, file });
+    people_set_place(
+        p, &(struct place){
+               .tenant = str_of(tenant), .user = str_of(user), .role = role, .of_settings = file });
 }
 
 static enum role in(const struct people *p, const char *user, const char *tenant)
@@ -42,6 +44,27 @@ static void whoever_is_in_no_tenant_is_in_the_default_one(void)
     CHECK(in(p, "ben", "vision") == ROLE_NONE && in(p, "ana", "nowhere") == ROLE_NONE);
     at = people_places(p, STR("ben"), &a, &n);
     CHECK(n == 1 && str_is(at[0].tenant, "default") && at[0].role == ROLE_MEMBER);
+}
+
+static void a_lead_takes_nobody_out_of_the_default_tenant(void)
+{
+    AUTO(people_free_p) struct people *p = lab();
+    AUTO(arena_free) struct arena a = { 0 };
+    struct place by_lead = { .tenant = STR("speech"), .user = STR("ben"), .role = ROLE_MEMBER };
+    size_t n;
+    by_lead.by_lead = true;
+    people_set_place(p, &by_lead);
+    const struct place *at = people_places(p, STR("ben"), &a, &n);
+    CHECK(n == 2 && str_is(at[0].tenant, "speech") && str_is(at[1].tenant, "default"));
+    CHECK(in(p, "ben", "default") == ROLE_MEMBER && in(p, "ben", "speech") == ROLE_MEMBER);
+    CHECK(!people_given(p, STR("ben"), STR("speech")));
+    /* What the site gives is theirs as before, whatever a lead says of it later. */
+    put(p, "speech", "ben", ROLE_MEMBER, false);
+    people_set_place(p, &by_lead);
+    CHECK(people_given(p, STR("ben"), STR("speech")));
+    CHECK(in(p, "ben", "default") == ROLE_NONE && in(p, "ben", "speech") == ROLE_MEMBER);
+    at = people_places(p, STR("ben"), &a, &n);
+    CHECK(n == 1 && str_is(at[0].tenant, "speech") && !at[0].from_above);
 }
 
 static void leads_and_viewers_have_their_role_below_too_members_have_not(void)
@@ -212,6 +235,8 @@ static void names_are_checked(void)
 static const struct test tests[] = {
     { "whoever is in no tenant is in the default one",
       whoever_is_in_no_tenant_is_in_the_default_one },
+    { "a lead takes nobody out of the default tenant",
+      a_lead_takes_nobody_out_of_the_default_tenant },
     { "leads and viewers have their role below too, members have not",
       leads_and_viewers_have_their_role_below_too_members_have_not },
     { "groups of the provider give places", groups_of_the_provider_give_places },

@@ -335,6 +335,36 @@ static int change_members(struct cli *c, const struct tenants_opts *o, struct wo
     return 0;
 }
 
+/* Where one's own jobs go that name no tenant: told, or chosen. */
+static int default_tenant(struct cli *c, struct words args, struct err *e)
+{
+    AUTO(buf_free) struct buf said = BUF(2048), body = BUF(1024);
+    AUTO(answer_free) struct answer a = { 0 };
+    AUTO(json_free_p) struct json_doc *doc = NULL;
+    struct json_out w = { .b = &body };
+    struct str name = str_of(args.n == 2 ? args.v[1] : "");
+    if (args.n == 2) {
+        json_begin(&w, NULL, '{');
+        json_put_str(&w, "tenant", name);
+        json_end(&w, '}');
+        if (buf_check(&body, e) < 0 ||
+            cli_call(c,
+                     &(struct call){
+                         .method = "PUT", .path = "/v1/whoami/tenant", .body = buf_str(&body) },
+                     &a, e) < 0)
+            return -1;
+    } else {
+        doc = cli_get(c, "/v1/whoami", e);
+        if (!doc)
+            return -1;
+        name = field_str(json_root(doc), "default_tenant");
+    }
+    text_add_clean(&said, name);
+    buf_addz(&said, name.n ? ": jobs that name no tenant are for it\n"
+                           : "not chosen: a job names its tenant, unless you are in one only\n");
+    return cli_print(&said, e);
+}
+
 static int run_tenants(struct cli *c, const void *opts_p, struct words args, struct err *e)
 {
     const struct tenants_opts *o = opts_p;
@@ -349,11 +379,13 @@ static int run_tenants(struct cli *c, const void *opts_p, struct words args, str
         return set_tenant(c, o, args.v[1], e);
     if (strcmp(verb, "rm") == 0 && args.n == 2)
         return remove_tenant(c, args.v[1], e);
+    if (strcmp(verb, "default") == 0 && args.n <= 2)
+        return default_tenant(c, args, e);
     if ((strcmp(verb, "add") == 0 || strcmp(verb, "remove") == 0) && args.n >= 3)
         return change_members(c, o, args, e);
     err_set(e, ERR_INVALID,
-            "tenants takes list, or show, members, set or rm with a NAME, or add or "
-            "remove with a NAME and USERs");
+            "tenants takes list, default, or show, members, set, rm or default with a NAME, or add "
+            "or remove with a NAME and USERs");
     return err_hint(e, "nightshift tenants add vision ada grace --role lead");
 }
 
@@ -361,14 +393,15 @@ const struct command command_tenants = {
     .name = "tenants",
     .args =
         "[list | show NAME | members NAME | set NAME | rm NAME | add NAME USER... | remove NAME "
-        "USER...]",
+        "USER... | default [NAME]]",
     .help = "who shares the machines, what they may have, who is in them",
     .more = "An empty value is as if it had never been said: --parent '', --limit memory=.\n\n"
             "    nightshift tenants set ml --weight 2 --guarantee 4\n"
             "    nightshift tenants set course --parent ml --limit gpus=8,memory=512Gi \\\n"
             "        --model-limit H100=2 --user-limit gpus=1 --budget 1000/month \\\n"
             "        --expires 2027-02-28 --group ml-staff=lead\n"
-            "    nightshift tenants add course ada --role lead\n",
+            "    nightshift tenants add course ada --role lead\n"
+            "    nightshift tenants default ml      where my jobs go that name no tenant\n",
     .group = GROUP_PEOPLE,
     .word = WORD_TENANT,
     COMMAND_OPTS(opts, struct tenants_opts),

@@ -49,9 +49,9 @@ static void room_begin(struct room *r, const char *answer)
     people_set_tenant(auth_people(r->auth), STR("vision"), STR(""), NULL, 0);
     people_set_tenant(auth_people(r->auth), STR("audio"), STR(""), NULL, 0);
     static const struct place places[] = {
-        { STR("vision"), STR("ana"), ROLE_MEMBER, false },
-        { STR("vision"), STR("lea"), ROLE_LEAD, false },
-        { STR("audio"), STR("eve"), ROLE_LEAD, false },
+        { STR("vision"), STR("ana"), ROLE_MEMBER, false, false, false },
+        { STR("vision"), STR("lea"), ROLE_LEAD, false, false, false },
+        { STR("audio"), STR("eve"), ROLE_LEAD, false, false, false },
     };
     for (size_t i = 0; i < ARRAY_LEN(places); i++)
         people_set_place(auth_people(r->auth), &places[i]);

@@ -40,6 +40,7 @@
     X(USER_DELETE, "user.delete", "a user was removed, with all that lets them in")                \
     X(USER_PASSWORD, "user.password", "a password was set (it is never here)")                     \
     X(USER_GONE, "user.gone", "a user is not known any more where they sign in")                   \
+    X(USER_TENANT, "user.tenant", "somebody chose where their jobs go that name no tenant")        \
     X(OWNER_SET, "owner.set", "a machine has an owner")                                            \
     X(OWNER_DELETE, "owner.delete", "it has that owner no more")                                   \
     X(SETUP, "setup", "the first administrator came in with the one-time code")                    \

@@ -34,7 +34,8 @@ KEY = 0x4E530000 + os.getpid() % 0x10000
 SMALL = {"cpus": 0.5, "mem": "64Mi", "scratch": "16Mi"}
 OPEN_FOLDER = f"/opt/{MARK}"  # in a mount namespace of ours
 SERVICE = f"/run/{MARK}"
-OPTIONS = ["--pids-max", "64", "--log-limit", "1Mi", "--connections", "64", "--body-limit", "1Mi", "--uid-base", "710000000"]
+UID_BASE = 710000000
+OPTIONS = ["--pids-max", "64", "--log-limit", "1Mi", "--connections", "64", "--body-limit", "1Mi", "--uid-base", str(UID_BASE)]
 # Decided when a program starts, or of the victim's own job.
 EARLY = {"tenant_firewall", "host_firewall", "folder_modes", "file_modes", "socket_modes", "store_mode", "ipc", "network",
          "private_tmp"}
@@ -696,6 +697,37 @@ def _(w):
 @case("jobs are not submitted for another tenant", "'uid-70002' is not a member of 'blue'", "tenant_member")
 def _(w):
     return w.call("POST", "/v1/jobs", {"command": ["true"], "tenant": "blue", "held": True})
+
+
+@case("a lead who adds somebody does not get their next jobs", "say for which it is, '(red|default)' or '(red|default)'",
+      "lead_captures")
+def _(w):
+    newcomer, job = ATTACKER + 10, {"command": ["true"], "held": True}
+    first = w.call("POST", "/v1/jobs", job, uid=newcomer)["id"]
+    assert w.c.job(first)["tenant"] == "default"
+    w.c.ask("PUT", f"/v1/tenants/red/members/uid-{ATTACKER}", {"role": "lead"})
+    w.call("PUT", f"/v1/tenants/red/members/uid-{newcomer}", {})
+    try:
+        captured = w.call("POST", "/v1/jobs", job, uid=newcomer)["id"]
+        return w.call("GET", f"/v1/jobs/{captured}")["tenant"]
+    finally:
+        w.call("DELETE", f"/v1/tenants/red/members/uid-{newcomer}")
+        w.c.ask("DELETE", f"/v1/tenants/red/members/uid-{ATTACKER}")
+
+
+@case("a job that reaches the socket is its user", "the same person", "job_uids")
+def _(w):
+    uid = os.stat(w.attacker_home()).st_uid
+    assert uid >= UID_BASE
+    me = w.call("GET", "/v1/whoami", uid=uid)
+    if me["user"] == f"uid-{ATTACKER}":
+        raise Refused("the same person")
+    return me["tenants"]
+
+
+@case("and a uid of jobs that nobody has is nobody", "uid 710999999 is nobody's", "job_uids")
+def _(w):
+    return w.call("GET", "/v1/whoami", uid=UID_BASE + 999999)["tenants"]
 
 
 @case("draining machines is for operators and owners", "needs the role 'owner', 'operator' or 'admin'", "role")

@@ -267,7 +267,7 @@ EXAMPLES = {
     "token_list": (None, plain()), "token_create": (PERSONS, make_token), "token_delete": (PERSONS, new_token),
     "token_give_up": (None, plain()),
     "session_open": (None, a_session), "session_close": (None, plain()),
-    "whoami": (None, plain()), "server": (None, plain()), "doctor": (None, plain()), "permissions": (None, plain()),
+    "whoami": (None, plain()), "default_tenant_put": (None, plain(body={"tenant": ""})), "server": (None, plain()), "doctor": (None, plain()), "permissions": (None, plain()),
     "openapi": (None, plain()), "health": (None, plain()), "ready": (None, plain()), "metrics": (None, plain()),
     "audit_list": (None, plain()), "audit_verify": (None, plain()), "audit_export": (None, plain()),
     "signin": (None, plain()), "door_page": (None, plain()), "door_script": (None, plain()),
