@@ -29,11 +29,22 @@ static void entry_free(struct entry *en)
     free(en);
 }
 
+/* One more, or one less. */
+static void count(struct book *b, const struct entry *en, uint64_t by)
+{
+    if (en->observed || !en->tenant)
+        return;
+    b->count[en->tenant_number].of_tenant += by;
+    b->count[en->user_number].of_user += by;
+    b->ours += by;
+}
+
 void book_remove(struct book *b, struct entry *en)
 {
     uint64_t i = 0;
     if (!map_get(&b->by_id, en->id, &i))
         abort();
+    count(b, en, (uint64_t)-1);
     map_remove(&b->by_id, en->id);
     b->at[i] = b->at[--b->n];
     if (i < b->n)
@@ -48,11 +59,37 @@ void book_free(struct book *b)
     free(b->at);
     map_free(&b->by_id);
     names_free(&b->names);
+    free(b->count);
 }
 
 const char *book_intern(struct book *b, struct str name)
 {
     return names_get(&b->names, names_intern(&b->names, name));
+}
+
+void book_own(struct book *b, struct entry *en, struct str tenant, struct str user)
+{
+    en->tenant_number = names_intern(&b->names, tenant);
+    en->user_number = names_intern(&b->names, user);
+    en->tenant = names_get(&b->names, en->tenant_number);
+    en->user = names_get(&b->names, en->user_number);
+    while (b->counts < b->names.n) {
+        vec_grow(b->count, b->counts, b->count_cap);
+        b->count[b->counts++] = (struct book_count){ 0 };
+    }
+    count(b, en, 1);
+}
+
+uint64_t book_of_tenant(const struct book *b, struct str tenant)
+{
+    uint32_t i = names_find(&b->names, tenant);
+    return i < b->counts ? b->count[i].of_tenant : 0;
+}
+
+uint64_t book_of_user(const struct book *b, struct str user)
+{
+    uint32_t i = names_find(&b->names, user);
+    return i < b->counts ? b->count[i].of_user : 0;
 }
 
 void book_set_text(struct str *field, struct str text)

@@ -44,8 +44,9 @@ enum taken_for {
 struct entry {
     uint64_t id;
     char *name;
-    const char *tenant, *user; /* interned */
-    struct store_job_now now;  /* `end`, `message`, `where` are owned: see book_set_text */
+    const char *tenant, *user; /* interned: see book_own */
+    uint32_t tenant_number, user_number;
+    struct store_job_now now; /* `end`, `message`, `where` are owned: see book_set_text */
     uint32_t replicas;
     uint64_t gpu_milli;
     uint64_t array;
@@ -79,11 +80,19 @@ struct entry {
     struct loop_watch *grace; /* runs out while it saves itself */
 };
 
+/* Jobs of ours of that name. */
+struct book_count {
+    uint64_t of_tenant, of_user;
+};
+
 struct book {
     struct entry **at; /* in no order */
     size_t n, cap;
     struct map by_id;
     struct names names;
+    struct book_count *count; /* by number of the name: see book_own */
+    size_t counts, count_cap;
+    uint64_t ours;
 };
 
 struct entry *book_add(struct book *b, uint64_t id);
@@ -91,6 +100,10 @@ struct entry *book_find(const struct book *b, uint64_t id); /* NULL when it has 
 void book_remove(struct book *b, struct entry *en);
 void book_free(struct book *b);
 const char *book_intern(struct book *b, struct str name);
+/* Whose it is, once; those that others made (en->observed) are not counted. */
+void book_own(struct book *b, struct entry *en, struct str tenant, struct str user);
+uint64_t book_of_tenant(const struct book *b, struct str tenant);
+uint64_t book_of_user(const struct book *b, struct str user);
 void book_set_text(struct str *field, struct str text); /* frees the old one */
 
 /* What the book keeps of a spec. */

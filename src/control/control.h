@@ -31,6 +31,12 @@ struct control_keep {
     int64_t audit_ms;         /* after a row was written */
 };
 
+/* Jobs that have not ended, those aside that others made; 0: without a bound. */
+struct control_bounds {
+    uint64_t user_jobs, tenant_jobs; /* of each */
+    uint64_t jobs;                   /* of all together */
+};
+
 /* A tenant of the settings file. */
 struct control_tenant_def {
     struct str name;
@@ -62,6 +68,7 @@ struct control_config {
     bool single_user;     /* every job runs as ourselves */
     uint32_t scratch_mib; /* disk space of a replica that does not say */
     struct control_keep keep;
+    struct control_bounds bounds;
     /* What is wrong with a machine, or with these of its GPUs, is added to out: whoever's job failed there reads
      * it.  false: nothing is known.  NULL: nobody knows. */
     bool (*trouble)(void *ctx, struct str node, uint64_t gpu_mask, struct buf *out);

@@ -447,7 +447,47 @@ static void a_machine_has_another_class_at_once_and_what_runs_goes_on(void)
     controlling_end(&t);
 }
 
+static void nobody_fills_the_queue_for_all_others(void)
+{
+    static const char held[] = "{\"command\":[\"x\"],\"held\":true}";
+    struct controlling t;
+    controlling_begin(&t, NULL);
+    controlling_kill(&t);
+    t.bounds = (struct control_bounds){ .user_jobs = 3, .tenant_jobs = 5, .jobs = 100 };
+    controlling_boot(&t);
+    uint64_t first = controlling_submit_as(&t, "ana", "",
+                                           "{\"command\":[\"x\"],\"held\":true,\"array\":\"0-2\"}");
+    CHECK(first != 0);
+    CHECK(controlling_submit_as(&t, "ana", "", held) == 0 && t.refused.code == ERR_QUOTA);
+    CHECK_STR(t.refused.msg,
+              "user ana has 3 jobs that have not ended, of at most 3; this is 1 more");
+    CHECK(strstr(t.refused.hint, "jobs_per_user"));
+    /* Her colleagues get in, until their tenant is full; all of a submit counts, or nothing of it. */
+    CHECK(controlling_submit_as(&t, "ben", "", held) != 0);
+    CHECK(controlling_submit_as(&t, "ben", "",
+                                "{\"command\":[\"x\"],\"held\":true,\"array\":\"0-1\"}") == 0);
+    CHECK_STR(t.refused.msg,
+              "tenant vision has 4 jobs that have not ended, of at most 5; this is 2 more");
+    CHECK(controlling_submit_as(&t, "ben", "", held) != 0);
+    /* It is known after a restart, and what has ended makes room. */
+    controlling_settle(&t);
+    controlling_kill(&t);
+    t.bounds.jobs = 5;
+    t.bounds.tenant_jobs = 0;
+    controlling_boot(&t);
+    CHECK(controlling_submit_as(&t, "ana", "", held) == 0 &&
+          strstr(t.refused.msg, "user ana has 3"));
+    CHECK(controlling_submit_as(&t, "cleo", "", held) == 0);
+    CHECK_STR(t.refused.msg,
+              "the site has 5 jobs that have not ended, of at most 5; this is 1 more");
+    CHECK(controlling_verb(&t, first, VERB_CANCEL) == 0);
+    controlling_settle(&t);
+    CHECK(controlling_submit_as(&t, "ana", "", held) != 0);
+    controlling_end(&t);
+}
+
 static const struct test tests[] = {
+    { "nobody fills the queue for all others", nobody_fills_the_queue_for_all_others },
     { "a job runs, and all of it is written down", a_job_runs_and_all_of_it_is_written_down },
     { "what is not said is filled in from the machine", what_is_not_said_is_filled_in },
     { "jobs that find no room wait and follow", jobs_that_find_no_room_wait_and_follow },

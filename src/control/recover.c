@@ -43,9 +43,8 @@ static int restore_job(void *ctx, const struct store_job *j, struct err *e)
     struct entry *en = book_add(&c->book, j->fixed.id);
     en->name = xcalloc(j->fixed.name.n + 1, 1);
     memcpy(en->name, j->fixed.name.p, j->fixed.name.n);
-    en->tenant = book_intern(&c->book, j->fixed.tenant);
-    en->user = book_intern(&c->book, j->fixed.user);
     en->observed = j->fixed.uid == UID_OBSERVED;
+    book_own(&c->book, en, j->fixed.tenant, j->fixed.user);
     en->array = j->fixed.array;
     en->array_index = j->fixed.array_index;
     en->replicas = j->fixed.replicas;

@@ -107,6 +107,34 @@ static int check_one(struct control *c, const struct control_submit *s, struct c
     return core_check_submit(c->core, &ev.submit, e);
 }
 
+/* Every job that has not ended costs memory, and time at a restart: nobody takes all of it from the others. */
+static int check_room(struct control *c, const struct control_submit *s, size_t jobs, struct err *e)
+{
+    const struct control_bounds *most = &c->config.bounds;
+    const struct {
+        const char *lead;
+        struct str who;
+        uint64_t have, most;
+        const char *setting;
+    } bounds[] = {
+        { "user ", s->user, book_of_user(&c->book, s->user), most->user_jobs, "jobs_per_user" },
+        { "tenant ", s->tenant, book_of_tenant(&c->book, s->tenant), most->tenant_jobs,
+          "jobs_per_tenant" },
+        { "the site", STR(""), c->book.ours, most->jobs, "jobs_max" },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(bounds) && s->uid != UID_OBSERVED; i++) {
+        if (bounds[i].most == 0 || bounds[i].have + jobs <= bounds[i].most)
+            continue;
+        err_set(e, ERR_QUOTA,
+                "%s%.*s has %llu jobs that have not ended, of at most %llu; this is %zu more",
+                bounds[i].lead, STR_ARG(bounds[i].who), (unsigned long long)bounds[i].have,
+                (unsigned long long)bounds[i].most, jobs);
+        return err_hint(e, "wait for some to end, or cancel some; an administrator may raise %s",
+                        bounds[i].setting);
+    }
+    return 0;
+}
+
 /* Completed copies of the specs, in `a`; counts the jobs they make. */
 static struct checked *check_all(struct control *c, const struct control_submit *s, struct arena *a,
                                  size_t *out_jobs, struct err *e)
@@ -131,7 +159,7 @@ static struct checked *check_all(struct control *c, const struct control_submit 
         *out_jobs += count_of(&of[i].spec);
     }
     if (*out_jobs <= SUBMIT_MAX)
-        return of;
+        return check_room(c, s, *out_jobs, e) == 0 ? of : NULL;
     err_set(e, ERR_TOO_LARGE, "%zu jobs in one submit; at most %u", *out_jobs, SUBMIT_MAX);
     err_about(e, "%s", s->n > 1 ? "jobs" : "array");
     err_hint(e, "submit them in parts");
@@ -159,8 +187,8 @@ static struct entry *take_one(struct control *c, const struct taken *t)
     en->name = xcalloc(spec->name.n + 1, 1);
     if (spec->name.n)
         memcpy(en->name, spec->name.p, spec->name.n);
-    en->tenant = book_intern(&c->book, s->tenant);
-    en->user = book_intern(&c->book, s->user);
+    en->observed = s->uid == UID_OBSERVED;
+    book_own(&c->book, en, s->tenant, s->user);
     en->array = t->array;
     en->array_index = spec->array_index;
     en->now.state = how->frozen ? JOB_FROZEN : how->held ? JOB_HELD : JOB_QUEUED;

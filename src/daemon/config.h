@@ -29,7 +29,7 @@ struct config {
     /* jobs */
     uint64_t log_bytes, scratch_bytes, pids_max, uid_min, uid_base;
     int64_t keep_logs_ms, keep_jobs_ms, keep_audit_ms;
-    uint64_t keep_logs_bytes;
+    uint64_t keep_logs_bytes, jobs_per_user, jobs_per_tenant, jobs_max;
     const char *on_stop;
     /* Kubernetes */
     const char *kube_config, *kube_context, *kube_namespace, *kube_namespace_prefix;

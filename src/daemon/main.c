@@ -216,7 +216,10 @@ static int open_control(struct daemon *d, struct err *e)
                                  .keep = { .logs_ms = c->keep_logs_ms,
                                            .jobs_ms = c->keep_jobs_ms,
                                            .logs_bytes = c->keep_logs_bytes,
-                                           .audit_ms = c->keep_audit_ms } };
+                                           .audit_ms = c->keep_audit_ms },
+                                 .bounds = { .user_jobs = c->jobs_per_user,
+                                             .tenant_jobs = c->jobs_per_tenant,
+                                             .jobs = c->jobs_max } };
     snprintf(path, sizeof path, "%s/homes", c->state);
     cc.homes = path;
     d->control = control_new(&cc, e);

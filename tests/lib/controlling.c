@@ -76,6 +76,7 @@ void controlling_boot(struct controlling *t)
                                      .log = t->log,
                                      .clock = clock_manual(&t->now_ms),
                                      .policy = t->policy,
+                                     .bounds = t->bounds,
                                      .tenant = t->tenant ? t->tenant : &tenant,
                                      .tenants = t->tenant ? t->tenants : 1,
                                      .pool = t->pool,

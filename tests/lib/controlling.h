@@ -15,6 +15,7 @@ struct controlling {
     struct log *log;
     int64_t now_ms;
     struct policy policy;
+    struct control_bounds bounds;        /* from the next boot on */
     const struct control_pool_def *pool; /* of the settings, from the next boot on */
     size_t pools;
     const struct control_tenant_def *tenant; /* likewise; NULL: vision */
