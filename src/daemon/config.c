@@ -78,6 +78,8 @@ static const struct key {
     { "net_table", KEY_TEXT, AT(net_table), "", "NAME", "our table in nftables (nightshift)", 0 },
     { "end_leftovers", KEY_BOOL, AT(end_leftovers), "no", "yes|no",
       "end processes on GPUs that belong to no living job", 0 },
+    { "images_total", KEY_SIZE, AT(images_bytes), "", "SIZE",
+      "all container images together: those not in use go, oldest first (200Gi)", 0 },
     { "log_limit", KEY_SIZE, AT(log_bytes), "64Mi", "SIZE", "output kept of each replica", 0 },
     { "keep_logs", KEY_DURATION, AT(keep_logs_ms), "30d", "TIME",
       "output is removed so long after its job's end; 0: never", 0 },

@@ -27,7 +27,7 @@ struct config {
     const char *cgroup, *net_range, *net_prefix, *net_table;
     bool end_leftovers, network;
     /* jobs */
-    uint64_t log_bytes, scratch_bytes, pids_max, uid_min, uid_base;
+    uint64_t images_bytes, log_bytes, scratch_bytes, pids_max, uid_min, uid_base;
     int64_t keep_logs_ms, keep_jobs_ms, keep_audit_ms;
     uint64_t keep_logs_bytes, jobs_per_user, jobs_per_tenant, jobs_max;
     const char *on_stop;

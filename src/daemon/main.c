@@ -132,6 +132,7 @@ static void keeper_command(struct daemon *d)
     keeper_number(d, "--mem-mib", c->mem_bytes >> 20);
     keeper_number(d, "--simulate-gpus", c->simulate_gpus);
     keeper_number(d, "--gpu-mem-mib", c->gpu_mem_bytes >> 20);
+    keeper_number(d, "--images-mib", c->images_bytes >> 20);
     if (!c->network)
         d->keeper_argv[d->keeper_args++] = "--no-network";
     if (strcmp(c->on_stop, "end") == 0)

@@ -77,6 +77,36 @@ static void empty_trash(struct image_store *s)
         log_event(s->log, LOG_WARN_, "image.remove_failed", "why=%s", e.msg);
 }
 
+/* What is left then, in use or used just now. */
+static uint64_t prune(struct image_store *s)
+{
+    uint64_t left;
+    unsigned n = image_disk_prune(&s->disk, s->keep_bytes, s->grace_ms, &left);
+    if (n) {
+        log_event(s->log, LOG_INFO_, "image.pruned", "images=%u", n);
+        empty_trash(s);
+    }
+    return left;
+}
+
+void image_prune(struct image_store *s)
+{
+    prune(s);
+}
+
+/* Before more is fetched: what a fetch brings is known only when it is here. */
+static int check_room(struct image_store *s, struct err *e)
+{
+    uint64_t left = prune(s);
+    if (left < s->keep_bytes)
+        return 0;
+    err_set(e, ERR_UNAVAILABLE,
+            "images take %llu MiB on this machine, of at most %llu, and all are in use",
+            (unsigned long long)(left >> 20), (unsigned long long)(s->keep_bytes >> 20));
+    return err_hint(
+        e, "try again when other jobs have ended; an administrator may raise images_total");
+}
+
 /* ---- the store ---- */
 
 static int find_tools(struct image_tools *t, struct err *e)
@@ -109,6 +139,7 @@ struct image_store *image_open(const struct image_config *c, struct err *e)
     if (find_tools(&s->tools, e) < 0 || image_disk_open(&s->disk, e) < 0)
         return NULL;
     empty_trash(s);
+    prune(s); /* the bound may be another now */
     return TAKE(s);
 }
 
@@ -280,6 +311,7 @@ static void on_fetched(void *ctx, const char *digest, const struct err *e)
     }
     shared_free(sh);
     empty_trash(s);
+    prune(s);
 }
 
 static struct shared *find_shared(struct image_store *s, struct str ref, const char *stamp)
@@ -325,6 +357,8 @@ static int look_up(struct image_store *s, struct str image, const struct engine_
     if (image_disk_lookup(&s->disk, buf_str(&ref), stamp, w->digest))
         return 0;
     w->shared = find_shared(s, buf_str(&ref), stamp);
+    if (!w->shared && check_room(s, e) < 0)
+        return -1;
     if (!w->shared)
         w->shared = begin_fetch(s, &r, ref.p, stamp, &source, e);
     return w->shared ? 0 : -1;
@@ -411,13 +445,4 @@ int image_unmount(const char *target, struct err *e)
     if (rmdir(target) < 0 && errno != ENOENT)
         return err_set(e, ERR_UNAVAILABLE, "cannot remove '%s': %s", target, strerror(errno));
     return 0;
-}
-
-void image_prune(struct image_store *s)
-{
-    unsigned n = image_disk_prune(&s->disk, s->keep_bytes, s->grace_ms);
-    if (n == 0)
-        return;
-    log_event(s->log, LOG_INFO_, "image.pruned", "images=%u", n);
-    empty_trash(s);
 }

@@ -31,7 +31,7 @@ struct image_config {
 
     /* Zero and NULL mean the default. */
     uint64_t max_bytes;   /* 64 GiB: of one image, fetched or unpacked */
-    uint64_t keep_bytes;  /* 200 GiB: what image_prune leaves */
+    uint64_t keep_bytes;  /* 200 GiB: what image_prune leaves; beyond it nothing is fetched */
     uint64_t grace_ms;    /* 600,000: image_prune spares what was used since */
     uint64_t timeout_ms;  /* 3,600,000: for one image */
     const char *authfile; /* registry passwords, as `skopeo login` writes them; none */
@@ -74,7 +74,8 @@ int image_mount(struct image_store *s, const char *digest, const char *scratch, 
                 struct err *e) MUST_USE;
 int image_unmount(const char *target, struct err *e) MUST_USE; /* idempotent */
 
-/* Removes the least recently used beyond keep_bytes, never one that is mounted. */
+/* Removes the least recently used beyond keep_bytes, never one that is mounted.  Also done when the store is opened,
+ * before each fetch and after it. */
 void image_prune(struct image_store *s);
 
 /* The parsers, for tests and fuzzers. */

@@ -249,7 +249,8 @@ static struct kept *oldest(struct kept *k, size_t n)
     return best;
 }
 
-unsigned image_disk_prune(const struct image_disk *d, uint64_t keep_bytes, uint64_t grace_ms)
+unsigned image_disk_prune(const struct image_disk *d, uint64_t keep_bytes, uint64_t grace_ms,
+                          uint64_t *out_left)
 {
     AUTO(free_p) struct kept *k = xcalloc(IMAGES_MAX, sizeof *k);
     size_t n = list_images(d, grace_ms, k);
@@ -260,6 +261,7 @@ unsigned image_disk_prune(const struct image_disk *d, uint64_t keep_bytes, uint6
             total += k[i].bytes;
         struct kept *old = total > keep_bytes ? oldest(k, n) : NULL;
         char path[IMAGE_PATH_MAX];
+        *out_left = total;
         if (!old)
             return gone;
         image_disk_throw(d, image_disk_path(d, "rootfs", old->digest, "", path));

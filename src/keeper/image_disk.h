@@ -37,7 +37,8 @@ int image_disk_remember(const struct image_disk *d, struct str ref, const char *
 uint64_t image_disk_bytes(const char *path); /* as its `used` says */
 
 /* Throws away what is least recently used beyond `keep_bytes`, except what is mounted or was used
- * within grace_ms.  How many. */
-unsigned image_disk_prune(const struct image_disk *d, uint64_t keep_bytes, uint64_t grace_ms);
+ * within grace_ms.  How many, and what is left. */
+unsigned image_disk_prune(const struct image_disk *d, uint64_t keep_bytes, uint64_t grace_ms,
+                          uint64_t *out_left);
 
 #endif

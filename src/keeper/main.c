@@ -37,6 +37,8 @@ static const struct opt table[] = {
     { "cgroup", OPT_TEXT, IN(keeper.cgroup), "NAME", "our folder in it (nightshift)", 0, 0 },
     { "parallel", OPT_NUMBER, IN(keeper.parallel), "N", "starts at once (twice the processors)", 1,
       1000 },
+    { "images-mib", OPT_NUMBER, IN(keeper.images_mib), "N",
+      "all container images together: those not in use go, oldest first (204800)", 1, 1u << 30 },
     { "end-leftovers", OPT_FLAG, IN(keeper.end_leftovers), NULL,
       "end processes that belong to no living task", 0, 0 },
     { "tidy", OPT_FLAG, IN(keeper.tidy), NULL,
