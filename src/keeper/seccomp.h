@@ -1,8 +1,8 @@
-/* seccomp - the system calls no task may make, as the "seccomp" object of an OCI configuration.
+/* seccomp - the system calls that a task may make, as the "seccomp" object of an OCI configuration.
  *
- * A list of what is refused, not of what is allowed: jobs are any program people have, debuggers
- * included, so only calls that change the machine, make namespaces or reach large and little used
- * parts of the kernel are refused.  Most answer EPERM, some ENOSYS so that libraries fall back.
+ * A list of what is allowed: a call that the kernel learns tomorrow is not there until somebody looked at it.  It is
+ * wide, since jobs are any program people have, debuggers included; what changes the machine, makes namespaces
+ * or reaches large and little used parts of the kernel is not in it.
  */
 #ifndef NS_KEEPER_SECCOMP_H
 #define NS_KEEPER_SECCOMP_H

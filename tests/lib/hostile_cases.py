@@ -8,6 +8,7 @@ all of them it succeeds, without only one it is still refused, and both are trie
 Cases without a protection to name are attacks on what the kernel and the design keep: they are tried on the
 product only.
 """
+import ctypes
 import glob
 import json
 import os
@@ -567,6 +568,13 @@ def _(w):
 @case("kernel keys are refused", "Operation not permitted", "seccomp")
 def _(w):
     return w.attack(f"return call({CALLS['add_key']}, b'user', b'ns-hostile', b'x', 1, -4)")
+
+
+@case("a system call that nobody has listed is not there", "Function not implemented", "seccomp")
+def _(w):
+    if not X86 or ctypes.CDLL(None).syscall(139, 3) <= 0:
+        raise Skip("written for sysfs(2) of x86-64")
+    return w.attack("return call(139, 3)")
 
 
 @case("a user namespace is refused", "Operation not permitted", "seccomp")

@@ -15,7 +15,7 @@ PROTECTIONS = [
     ("nodev", "device files in homes and volumes do not work", "opening a device that somebody left there"),
     ("devices", "a list of devices in the control group (cgroup v1)", "opening a device that is not the job's"),
     ("gpu_nodes", "device files of a job's own GPUs only", "using another's GPU"),
-    ("seccomp", "system calls that jobs do not need are refused",
+    ("seccomp", "a list of the system calls that jobs may make",
      "kernel keys, mounts, namespaces of its own; with them, lifting its own limits"),
     ("pid", "a pid namespace each job", "seeing and signalling processes of others"),
     ("ipc", "an ipc namespace each job", "shared memory and queues of others"),
