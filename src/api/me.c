@@ -67,6 +67,10 @@ int api_default_tenant_put(struct call *c, struct err *e)
     c->field = "tenant";
     if (json_need_str(json_root(d), "tenant", NAME_MAX_BYTES, &tenant, e) < 0)
         return -1;
+    if (tenant.n && !people_has_tenant(people, tenant)) {
+        err_set(e, ERR_NOT_FOUND, "field 'tenant': there is no tenant '%.*s'", STR_ARG(tenant));
+        return err_hint(e, "see those there are: nightshift tenants");
+    }
     if (tenant.n && !may(c, ACCESS_SUBMIT, &(struct subject){ .tenant = tenant })) {
         err_set(e, ERR_DENIED, "field 'tenant': '%s' may not submit for '%.*s'", c->who.user,
                 STR_ARG(tenant));

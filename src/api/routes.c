@@ -398,7 +398,7 @@ const struct route api_routes[] = {
     { "GET", "/v1/whoami", A(SELF_LOOK), FN(whoami), "Who am I?", .answer = "Whoami" },
     { "PUT", "/v1/whoami/tenant", A(SELF), FN(default_tenant_put),
       "Choose for which tenant one's jobs are that name none", .status = 204,
-      .body = "DefaultTenant", .refuses = REFUSES_DENIED },
+      .body = "DefaultTenant", .refuses = REFUSES_DENIED | REFUSES_NOT_FOUND },
     { "GET", "/v1/server", A(PUBLIC), FN(server), "What runs here, and what it can do",
       .answer = "Server" },
     { "GET", "/v1/doctor", A(INSPECT), FN(doctor),
