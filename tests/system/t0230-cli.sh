@@ -269,4 +269,9 @@ test_expect 'a server that refuses a stream is heard' '
     nightshift run -d --name stuck7 true >id && exits_with 5 nightshift exec "$(cat id)" true 2>err &&
     grep "does not run: it is queued" err && nightshift cancel "$(cat id)"'
 
+test_expect 'what an owner types on the machine explains itself' '
+    nightshift-agent hold --help >out && grep "^usage: nightshift-agent hold \[--for 30m\]" out && grep -e "--reason TEXT" out &&
+    nightshift-agent release --help >out && ! grep -e --reason out && nightshift-agent show --help | grep -e "--control PATH" &&
+    exits_with 2 nightshift-agent hold --resaon x 2>err && grep "did you mean --reason" err'
+
 test_done
