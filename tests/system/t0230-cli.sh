@@ -150,6 +150,20 @@ test_expect 'what is wrong in a file is told with its line' '
     printf "name: a\nname: b\n" >twice.yaml && exits_with 2 nightshift submit twice.yaml 2>err && grep "twice.yaml: .*line 2" err &&
     exits_with 4 nightshift submit nofile.yaml && : >empty.yaml && exits_with 2 nightshift submit empty.yaml'
 
+test_expect 'several jobs are submitted all or not at all: of a file, of two files, for two tenants' '
+    { cat job.yaml; echo ---; echo "array: 0-2"; cat job.yaml; echo ---; cat bad.yaml; } >three.yaml &&
+    n=$(nightshift ps -a -o name | wc -l) && exits_with 2 nightshift submit three.yaml 2>err &&
+    grep "^nightshift: three.yaml:18: document 3: field .resources.gpus.: 9 is too many" err &&
+    grep "nothing was submitted" err && exits_with 2 nightshift submit job.yaml bad.yaml 2>err &&
+    grep "^nightshift: bad.yaml:5: field" err && { echo "tenant: vision"; cat two.yaml; } >tenants.yaml &&
+    { cat tenants.yaml; echo ---; cat bad.yaml; } >worse.yaml && exits_with 2 nightshift submit worse.yaml 2>err &&
+    grep "worse.yaml:18: document 3" err && { cat job.yaml; echo ---; echo "tenant: nobody"; cat job.yaml; } >lost.yaml &&
+    exits_with 4 nightshift submit lost.yaml 2>err && grep "lost.yaml:7: document 2: there is no tenant" err && printf "command: x\n---\nname: [\n" >torn.yaml &&
+    exits_with 2 nightshift submit torn.yaml 2>err && grep "torn.yaml: document 2: .*line" err &&
+    [ "$(nightshift ps -a -o name | wc -l)" = "$n" ] && : >requests.log &&
+    nightshift submit two.yaml three.yaml job.yaml -g 1 >out && [ "$(grep -c POST requests.log)" = 1 ] &&
+    [ "$(wc -l <out)" = 6 ] && grep "submitted jobs $((n + 20))-" out && nightshift submit tenants.yaml'
+
 test_expect 'a dry run makes no job' '
     n=$(nightshift ps -a -o name | wc -l) && nightshift submit --dry-run job.yaml >out 2>err && grep "^name: from-file" out &&
     exits_with 2 nightshift submit --dry-run bad.yaml 2>err && grep "^nightshift: bad.yaml:5: " err &&
