@@ -316,6 +316,19 @@ class Handler(BaseHTTPRequestHandler):
         except (BrokenPipeError, ConnectionResetError):
             self.close_connection = True
 
+    def act_on_many(self, body):
+        refused, first = [], None
+        for number in body["jobs"][:1000]:
+            try:
+                with self.cluster.lock:
+                    self.cluster.act(self.job(number), body["verb"], body)
+            except Problem as p:
+                first = first or p
+                refused.append({"job": number, **{k: p.body[k] for k in ("code", "detail", "hint")}})
+        if len(refused) == len(body["jobs"]):
+            raise first
+        return self.reply({"changed": len(body["jobs"]) - len(refused), "refused": refused})
+
     def job(self, text):
         job = self.cluster.jobs.get(int(text))
         if not job:
@@ -332,6 +345,8 @@ class Handler(BaseHTTPRequestHandler):
         if method == "POST" and path[1:] == ["jobs", "check"]:
             c.check_all(body)
             return self.reply({"ok": True})
+        if method == "POST" and path[1:] == ["jobs", "act"]:
+            return self.act_on_many(body)
         if call == ("POST", "jobs", 2):
             key = self.headers.get("Idempotency-Key")
             with c.lock:

@@ -169,6 +169,14 @@ test_expect 'a dry run makes no job' '
     exits_with 2 nightshift submit --dry-run bad.yaml 2>err && grep "^nightshift: bad.yaml:5: " err &&
     [ "$(nightshift ps -a -o name | wc -l)" = "$n" ]'
 
+test_expect 'many jobs are changed by few requests, and one that cannot be holds up no other' '
+    id=$(nightshift run -d --array 0-1499 --name stuckmany -g 1 true | sed "s/-.*//") && : >requests.log &&
+    nightshift cancel "${id}_[10-1499]" >out && grep "^cancelled 1490 jobs$" out && [ "$(grep -c POST requests.log)" = 2 ] &&
+    exits_with 5 nightshift cancel "$id-$((id + 12))" --reason enough >out 2>err && ! [ -s out ] &&
+    [ "$(grep -c "has ended: it is cancelled" err)" = 3 ] && grep "3 of 13 jobs could not be changed" err &&
+    grep "\"reason\": \"enough\"" requests.log && state_is "$id" cancelled &&
+    exits_with 5 nightshift hold "${id}_*" 2>err && [ "$(wc -l <err)" -lt 30 ] && grep "1500 of 1500 jobs" err'
+
 test_expect 'exec runs inside a job' '
     id=$(nightshift run -d --name host -- sleep 600) && exits_with 4 nightshift exec "$id" sh -c "echo in; exit 4" >out &&
     [ "$(cat out)" = in ] && [ "$(nightshift exec "$id" -- echo dashed)" = dashed ] &&
