@@ -73,10 +73,9 @@ static int print_help(void)
 {
     AUTO(buf_free) struct buf b = BUF(1u << 16);
     buf_addz(&b, "nightshift-agent " NS_VERSION ": tells the control plane what this machine does\n"
-                 "\nusage: nightshift-agent [--options]\n"
-                 "       nightshift-agent hold [--for 30m] [--reason TEXT]\n"
-                 "       nightshift-agent release\n"
-                 "       nightshift-agent show\n\noptions:\n");
+                 "\nusage: nightshift-agent [--options]\n");
+    say_usage(&b);
+    buf_addz(&b, "\noptions:\n");
     opts_help(table, ARRAY_LEN(table), &b);
     say_help(&b);
     buf_addz(&b, "\nIt looks, and changes nothing by itself.  When an operator asks for it, it "

@@ -156,14 +156,12 @@ bool sees_tenant(const struct call *c, struct str tenant)
 
 /* ---- whose thing a call is about ---- */
 
-static int find_job_of(struct call *c, struct subject *out, struct err *e)
+static int find_job_of(struct call *c, struct err *e)
 {
     uint64_t id;
-    if (read_id(c, &id, e) < 0 ||
-        store_job_get(c->api->config.store, &c->scope, id, http_arena(c->rq), &c->job, e) < 0)
+    if (read_id(c, &id, e) < 0)
         return -1;
-    *out = (struct subject){ .tenant = c->job.fixed.tenant, .user = c->job.fixed.user };
-    return 0;
+    return store_job_get(c->api->config.store, &c->scope, id, http_arena(c->rq), &c->job, e);
 }
 
 static int find_tenant_of(struct call *c, struct subject *out, struct err *e)
@@ -194,24 +192,24 @@ static int find_reservation_of(struct call *c, struct subject *out, struct err *
     return 0;
 }
 
+int need_job(struct call *c, enum access a, struct err *e)
+{
+    const struct subject s = { .tenant = c->job.fixed.tenant, .user = c->job.fixed.user };
+    if (may(c, a, &s) || access_reach(a, ROLE_MEMBER) != REACH_OWN || is_own(c, &s) ||
+        lacks_scope(c, a, e) < 0)
+        return need(c, a, &s, e);
+    if (weak_here("owner"))
+        return 0;
+    err_set(e, ERR_DENIED, "job %llu belongs to '%.*s'", (unsigned long long)c->job.fixed.id,
+            STR_ARG(s.user));
+    return err_hint(e, "its owner can do this, and who may is in: nightshift docs permissions");
+}
+
 int authorize(struct call *c, struct err *e)
 {
     struct subject s = { 0 };
     switch (c->route->about) {
-    case ABOUT_JOB:
-        if (find_job_of(c, &s, e) < 0)
-            return -1;
-        if (!may(c, c->route->access, &s) &&
-            access_reach(c->route->access, ROLE_MEMBER) == REACH_OWN && !is_own(c, &s) &&
-            lacks_scope(c, c->route->access, e) == 0) {
-            if (weak_here("owner"))
-                return 0;
-            err_set(e, ERR_DENIED, "job %llu belongs to '%.*s'",
-                    (unsigned long long)c->job.fixed.id, STR_ARG(s.user));
-            return err_hint(
-                e, "its owner can do this, and who may is in: nightshift docs permissions");
-        }
-        break;
+    case ABOUT_JOB: return find_job_of(c, e) < 0 ? -1 : need_job(c, c->route->access, e);
     case ABOUT_TENANT:
         if (find_tenant_of(c, &s, e) < 0)
             return -1;

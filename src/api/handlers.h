@@ -9,6 +9,7 @@ typedef int api_fn(struct call *c, struct err *e); /* -1: the error is the answe
 
 api_fn api_job_list, api_job_submit, api_job_check, api_job_get, api_job_cancel, api_job_hold,
     api_job_release, api_job_freeze, api_job_thaw, api_job_signal; /* jobs.c */
+api_fn api_job_act;                                                /* acts.c */
 api_fn api_job_why;                                                /* why.c */
 api_fn api_job_events;                                             /* life.c */
 api_fn api_job_log;                                                /* log.c */

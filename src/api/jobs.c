@@ -318,28 +318,34 @@ static const enum audit_verb audit_verbs[] = {
 };
 _Static_assert(ARRAY_LEN(audit_verbs) == CONTROL_VERB_COUNT, "a verb is not in the audit");
 
+int act_on_job(struct call *c, enum control_verb v, struct str reason, struct control_done done,
+               struct err *e)
+{
+    uint64_t job = c->job.fixed.id;
+    char by[sizeof c->who.user + REASON_MAX + 3];
+    snprintf(by, sizeof by, "%s%s%.*s", c->who.user, reason.n ? ": " : "", STR_ARG(reason));
+    struct audit_change ch = { .what = audit_verbs[v],
+                               .subject = audit_job_subject(c, job),
+                               .tenant = c->job.fixed.tenant,
+                               .before = audit_job_state(c, job),
+                               .reason = reason };
+    if (control_verb(c->api->config.control, job, v, str_of(by), done, e) < 0)
+        return -1;
+    ch.after = audit_job_state(c, job);
+    if (audit_is_foreign(c, c->job.fixed.user))
+        api_audit(c, &ch);
+    return 0;
+}
+
 static int verb(struct call *c, enum control_verb v, struct err *e)
 {
-    struct arena *a = http_arena(c->rq);
-    struct later *l = arena_new(a, struct later);
+    struct later *l = arena_new(http_arena(c->rq), struct later);
     struct str reason;
     *l = (struct later){ .api = c->api, .rq = c->rq, .who = c->who, .scope = c->scope };
     l->job = c->job.fixed.id;
     if (read_verb(c, &reason, e) < 0)
         return -1;
-    const char *by = reason.n ? arena_printf(a, "%s: %s", c->who.user, reason.p) : c->who.user;
-    struct audit_change ch = { .what = audit_verbs[v],
-                               .subject = audit_job_subject(c, l->job),
-                               .tenant = c->job.fixed.tenant,
-                               .before = audit_job_state(c, l->job),
-                               .reason = reason };
-    if (control_verb(c->api->config.control, l->job, v, str_of(by),
-                     (struct control_done){ on_verb_done, l }, e) < 0)
-        return -1;
-    ch.after = audit_job_state(c, l->job);
-    if (audit_is_foreign(c, c->job.fixed.user))
-        api_audit(c, &ch);
-    return 0;
+    return act_on_job(c, v, reason, (struct control_done){ on_verb_done, l }, e);
 }
 
 int api_job_cancel(struct call *c, struct err *e)

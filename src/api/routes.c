@@ -199,6 +199,8 @@ const struct route api_routes[] = {
     { "POST", "/v1/jobs/check", A(SUBMIT), FN(job_check),
       "Would this job be taken, and when would it start?", .body = "Submit", .answer = "Checked",
       .refuses = REFUSES_CONFLICT },
+    { "POST", "/v1/jobs/act", A(STEER), FN(job_act), "Do the same to many jobs: one commit",
+      .body = "Acts", .answer = "Acted", .refuses = REFUSES_CONFLICT | REFUSES_NOT_FOUND },
     { "GET", "/v1/jobs/:id", A(SEE), FN(job_get), "Show a job", JOB, .answer = "Job" },
     { "GET", "/v1/jobs/:id/why", A(SEE), FN(job_why), "Why does it wait, or did?", JOB,
       .param = why_params, .answer = "Why", .refuses = REFUSES_CONFLICT },

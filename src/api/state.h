@@ -134,6 +134,10 @@ const char *route_scope(const struct route *r); /* what a token needs; "": nothi
 void reply_json(struct call *c, int status, const struct buf *body);
 int reply_job(struct call *c, int status, uint64_t id, struct err *e) MUST_USE;
 
+/* Does it to c->job, which the caller may do it to.  Texts need not outlive the call. */
+int act_on_job(struct call *c, enum control_verb v, struct str reason, struct control_done done,
+               struct err *e) MUST_USE;
+
 /* For what is answered when it is durable: keeps the request, not the call. */
 struct later {
     struct api *api;
@@ -176,6 +180,7 @@ bool may(const struct call *c, enum access a, const struct subject *s);
 bool may_on_site(const struct call *c,
                  enum access a); /* by a role on the site, not by one in a tenant */
 int need(struct call *c, enum access a, const struct subject *s, struct err *e) MUST_USE;
+int need_job(struct call *c, enum access a, struct err *e) MUST_USE; /* of c->job */
 int authorize(struct call *c, struct err *e) MUST_USE; /* the route's, with what it is about */
 void set_scope(struct call *c);
 bool sees_tenant(const struct call *c, struct str tenant);

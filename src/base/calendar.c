@@ -162,7 +162,7 @@ static int64_t year_ms(int32_t year)
 static int64_t within_years(int64_t t_ms)
 {
     t_ms = MAX(t_ms, year_ms(CALENDAR_YEAR_MIN));
-    return MIN(t_ms, year_ms(CALENDAR_YEAR_MAX + 1));
+    return MIN(t_ms, year_ms(CALENDAR_YEAR_MAX + 1) - 1);
 }
 
 bool calendar_is_open(const struct calendar *c, int64_t now_ms)
@@ -182,7 +182,7 @@ int64_t calendar_next_change(const struct calendar *c, int64_t now_ms)
     int64_t at_ms = now_ms;
     while (t.open == now.open) {
         at_ms = t.until_ms;
-        if (at_ms > year_ms(CALENDAR_YEAR_MAX + 1))
+        if (at_ms >= year_ms(CALENDAR_YEAR_MAX + 1))
             return INT64_MAX;
         t = turn_at(&l, at_ms);
     }

@@ -166,7 +166,7 @@ static const struct {
     { 502, ERR_UNAVAILABLE }, { 503, ERR_UNAVAILABLE }, { 504, ERR_UNAVAILABLE },
 };
 
-static enum err_code code_of(int status, struct str slug)
+enum err_code client_code(int status, struct str slug)
 {
     for (int i = 1; i < ERR_CODE_COUNT; i++)
         if (str_is(slug, err_info((enum err_code)i)->slug))
@@ -189,9 +189,9 @@ int client_refused(int status, struct str body, char *field, size_t field_n, str
                                  json_get_str(root, "field", HINT_MAX, &at, &why) < 0))
         slug = (struct str){ "", 0 };
     if (detail.n)
-        err_set(e, code_of(status, slug), "%.*s", STR_ARG(detail));
+        err_set(e, client_code(status, slug), "%.*s", STR_ARG(detail));
     else
-        err_set(e, code_of(status, slug), "the server answered with status %d", status);
+        err_set(e, client_code(status, slug), "the server answered with status %d", status);
     if (hint.n)
         err_hint(e, "%.*s", STR_ARG(hint));
     else if (status == 401)

@@ -42,6 +42,7 @@ int client_call(struct client *c, const struct call *call, struct answer *out, s
 /* The two halves of a call, for those who send and read by themselves.  A refusal: the server's
  * problem+json as our own error; always returns -1. */
 void client_print_request(const struct client *c, const struct call *call, struct buf *out);
+enum err_code client_code(int status, struct str slug);
 int client_refused(int status, struct str body, char *field, size_t field_n, struct err *e);
 
 /* Random, as hex digits. */

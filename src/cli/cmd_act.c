@@ -1,9 +1,13 @@
-/* cancel, hold, release, freeze, thaw, signal: one request for each job that was named. */
+/* cancel, hold, release, freeze, thaw, signal: of many jobs, all but signal go in requests of a thousand. */
 #include <stdio.h>
 
 #include "cli/act.h"
 #include "cli/commands.h"
+#include "cli/field.h"
 #include "cli/tty.h"
+
+#define ACT_JOBS_MAX 1000 /* of one request, as the server bounds it */
+#define TOLD_MAX 20       /* refusals: of more only how many there were */
 
 struct act_opts {
     struct common common;
@@ -33,20 +37,99 @@ int act_on_job(struct cli *c, uint64_t id, const char *verb, struct str body, st
     return cli_call(c, &(struct call){ .method = "POST", .path = path, .body = body }, out, e);
 }
 
+/* ---- many ---- */
+
+struct many {
+    const char *verb;
+    struct str body; /* of the verb on one job: an object */
+    size_t failed;
+    enum err_code code; /* of the last failure */
+};
+
+static void tell_failed(struct cli *c, struct many *m, const struct err *e)
+{
+    m->code = e->code;
+    if (m->failed++ < TOLD_MAX)
+        cli_print_error(c, e);
+}
+
+static int act_one_by_one(struct cli *c, const struct ids *ids, struct many *m, struct err *e)
+{
+    for (size_t i = 0; i < ids->n; i++) {
+        AUTO(answer_free) struct answer a = { 0 };
+        if (act_on_job(c, ids->v[i], m->verb, m->body, &a, e) == 0)
+            continue;
+        if (e->code == ERR_UNAVAILABLE)
+            return -1;
+        tell_failed(c, m, e);
+    }
+    return 0;
+}
+
+static void read_refused(struct cli *c, const struct json *root, struct many *m)
+{
+    const struct json *list = json_find(root, "refused");
+    const struct json *o = json_is_array(list) ? json_first(list) : NULL;
+    for (; o; o = json_next(list, o)) {
+        struct err one = { 0 };
+        struct str detail = field_str(o, "detail"), hint = field_str(o, "hint");
+        err_set(&one, client_code(0, field_str(o, "code")), "%.*s", STR_ARG(detail));
+        err_hint(&one, "%.*s", STR_ARG(hint));
+        tell_failed(c, m, &one);
+    }
+}
+
+static int act_at_once(struct cli *c, const struct ids *ids, struct many *m, struct err *e)
+{
+    AUTO(buf_free) struct buf body = BUF(1u << 20);
+    AUTO(answer_free) struct answer a = { 0 };
+    struct json_out w = { .b = &body };
+    AUTO(json_free_p) struct json_doc *said = json_read(m->body, e);
+    struct call call = { .method = "POST", .path = "/v1/jobs/act" };
+    if (!said)
+        return -1;
+    struct str reason = field_str(json_root(said), "reason");
+    json_begin(&w, NULL, '{');
+    json_put_str(&w, "verb", str_of(m->verb));
+    if (reason.n)
+        json_put_str(&w, "reason", reason);
+    json_begin(&w, "jobs", '[');
+    for (size_t i = 0; i < ids->n; i++)
+        json_put_u64(&w, NULL, ids->v[i]);
+    json_end(&w, ']');
+    json_end(&w, '}');
+    call.body = buf_str(&body);
+    if (cli_call(c, &call, &a, e) < 0) {
+        if (e->code == ERR_UNAVAILABLE || ids->n == 0)
+            return -1;
+        tell_failed(c, m, e); /* none could be changed: the first one's refusal */
+        m->failed += ids->n - 1;
+        return 0;
+    }
+    AUTO(json_free_p) struct json_doc *doc = json_read(buf_str(&a.body), e);
+    if (!doc)
+        return err_wrap(e, "the server's answer");
+    read_refused(c, json_root(doc), m);
+    return 0;
+}
+
 int act_on_jobs(struct cli *c, const struct ids *ids, const char *verb, struct str body,
                 struct err *e)
 {
-    size_t failed = 0;
-    for (size_t i = 0; i < ids->n; i++) {
+    struct many m = { .verb = verb, .body = body };
+    if (ids->n == 1) {
         AUTO(answer_free) struct answer a = { 0 };
-        if (act_on_job(c, ids->v[i], verb, body, &a, e) == 0)
-            continue;
-        failed++;
-        if (e->code == ERR_UNAVAILABLE || ids->n == 1)
-            return -1;
-        cli_print_error(c, e);
+        return act_on_job(c, ids->v[0], verb, body, &a, e);
     }
-    return failed ? err_set(e, e->code, "%zu of %zu jobs could not be changed", failed, ids->n) : 0;
+    bool at_once = strcmp(verb, "signal") != 0;
+    for (size_t i = 0; i < ids->n; i += ACT_JOBS_MAX) {
+        struct ids some = { ids->v + i, MIN(ids->n - i, (size_t)ACT_JOBS_MAX) };
+        if ((at_once ? act_at_once(c, &some, &m, e) : act_one_by_one(c, &some, &m, e)) < 0)
+            return -1;
+    }
+    if (!m.failed)
+        return 0;
+    return err_set(e, m.code, "%zu of %zu jobs could not be changed", m.failed, ids->n);
 }
 
 static void body_of(const struct act_opts *o, const char *signal, struct buf *out)

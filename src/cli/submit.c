@@ -89,7 +89,7 @@ int submit_check(struct cli *c, struct str spec, struct submit_checked *out, str
     *out = (struct submit_checked){ .field = arena_printf(&c->arena, "%s", a.field),
                                     .told = rc == 0 ? foreseen(c, buf_str(&a.body)) : "",
                                     .known = rc == 0 };
-    if (rc < 0 && e->code == ERR_NOT_FOUND) /* a server without this call */
+    if (rc < 0 && e->code == ERR_NOT_FOUND && !out->field[0]) /* a server without this call */
         return 0;
     return rc < 0 ? -1 : 0;
 }

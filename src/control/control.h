@@ -151,8 +151,7 @@ int control_node_state(struct control *c, struct str node, enum node_state state
                        struct control_done done, struct err *e) MUST_USE;
 
 /* Its owner wants the machine: what is there is taken back as at the end of a window, and nothing is thawed there
- * until the owner lets it go.  Outlives the daemon.  ERR_CONFLICT: it is so already. */
-#define POOL_HELD "owner-held" /* the pool that such machines are in meanwhile */
+ * until the owner lets it go: it is in POOL_HELD meanwhile.  Outlives the daemon.  ERR_CONFLICT: it is so already. */
 int control_hold(struct control *c, struct str node, bool held, struct str by,
                  struct control_done done, struct err *e) MUST_USE;
 bool control_held(const struct control *c, struct str node);

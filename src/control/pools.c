@@ -43,6 +43,11 @@ static struct lent *lent_new(struct str name)
     return p;
 }
 
+static int never_open(struct calendar *out, struct err *e)
+{
+    return calendar_parse(STR("closed 1970-01-01..2200-12-31"), NULL, NULL, out, e);
+}
+
 static void set_nodes(struct lent *p, const char *const *node, size_t n)
 {
     for (size_t i = 0; i < p->nodes; i++)
@@ -268,6 +273,8 @@ static int add_stored(struct control *c, const struct store_pool *row, struct ar
     if ((row->calendar.n && calendar_parse(row->calendar, NULL, NULL, &p->window, e) < 0) ||
         pool_read_nodes(row->nodes, a, &node, &nodes, e) < 0)
         return -1;
+    if (is_held(p) && never_open(&p->window, e) < 0) /* an older version wrote a far day */
+        return -1;
     set_nodes(p, node, nodes);
     struct err why;
     if (check_nodes(&c->pools, p, &why) < 0) /* the file has one of its machines now */
@@ -478,7 +485,7 @@ int control_hold(struct control *c, struct str node, bool held, struct str by,
         list[n++] = name;
     AUTO(lent_free_p) struct lent *next = lent_new(STR(POOL_HELD));
     next->always = false;
-    if (calendar_parse(STR("closed 1970-01-01..2199-12-31"), NULL, NULL, &next->window, e) < 0)
+    if (never_open(&next->window, e) < 0)
         return -1;
     set_nodes(next, list, n);
     if (replace(c, at, next, e) < 0)

@@ -171,6 +171,7 @@ struct supply {
     uint32_t most_whole; /* on one machine */
     uint32_t most_part;  /* on one GPU, thousandths */
     uint64_t whole;
+    uint32_t held;               /* machines that their owners hold */
     uint32_t closed, closing;    /* machines whose window is closed, or ends too soon for the job */
     int64_t opens_ms, closes_ms; /* the first of those, the last of these */
     uint32_t reserved;           /* a reservation that some of them are for; 0: none */
@@ -189,7 +190,9 @@ static bool count_window(const struct core *c, const struct kind *k, const struc
                                        : of->from_ms;
     if (reserved)
         s->reserved = k->reserved;
-    if (k->left_ms < 0 || (reserved && k->free_ms < 0))
+    if (!reserved && strcmp(names_get(&c->cluster.pool_names, k->pool), POOL_HELD) == 0)
+        s->held++;
+    else if (k->left_ms < 0 || (reserved && k->free_ms < 0))
         s->opens_ms = s->closed++ ? MIN(s->opens_ms, change_ms) : change_ms;
     else
         s->closes_ms = s->closing++ ? MAX(s->closes_ms, change_ms) : change_ms;
@@ -272,11 +275,16 @@ static const char *why_not_there(const struct job *j)
                        : "it has no time limit, and cannot be frozen";
 }
 
-/* One obstacle, though machines may be of both sorts. */
+/* One obstacle, though machines may be of both sorts; what an owner has to say is a sentence of its own. */
 static void say_windows(const struct job *j, const struct supply *s, struct explanation *x)
 {
     const char *are = s->closed == 1 ? "is" : "are", *many = s->closed == 1 ? "" : "s";
     char at[32];
+    if (s->held == 1)
+        say(x, WHY_WINDOW, "1 machine that could run it is held by its owner until released");
+    else if (s->held)
+        say(x, WHY_WINDOW, "%u machines that could run it are held by their owners until released",
+            s->held);
     if (s->closed && s->opens_ms == INT64_MAX)
         say(x, WHY_WINDOW, "%u machine%s that could run it %s not lent any more", s->closed, many,
             are);

@@ -19,7 +19,8 @@
     X(NO_MATCH, "no_match", "no machine matches what it asks for of its machine (labels, taints)") \
     X(ROOM, "room", "no machine has room for it now")                                              \
     X(TOO_LARGE, "too_large", "no machine here is large enough for it any more")                   \
-    X(WINDOW, "window", "the machines that could run it are lent at other times, or reserved")     \
+    X(WINDOW, "window",                                                                            \
+      "the machines that could run it are lent at other times, reserved, or held by their owners") \
     X(RESERVED, "reserved", "it waits for its reservation to begin")                               \
     X(NO_NODE, "no_node", "too few of the machines that could run it are up")                      \
     X(MODEL_BUSY, "model_busy", "the GPU models it asks for are busy")                             \

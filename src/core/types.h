@@ -31,6 +31,7 @@ typedef struct {
 #define NAME_MAX_BYTES 253
 #define TRAITS_NAME_MAX 64u    /* bytes of the name of a class of machines */
 #define TRAITS_TEXT_MAX 65536u /* bytes of a list of them */
+#define POOL_HELD "owner-held" /* the pool of machines that their owners hold: never open */
 #define TREE_DEPTH_MAX 8       /* tenants above one another, the user included */
 
 /* What is counted against a limit. */

@@ -295,6 +295,24 @@ static void a_machine_moves_into_a_pool_and_out_of_one_with_what_runs_there(void
     CHECK(core_apply(s.c, &ev, &e) < 0 && e.code == ERR_NOT_FOUND);
 }
 
+static void what_an_owner_holds_is_said_to_be_held_and_has_no_forecast(void)
+{
+    AUTO(small_free) struct small s = night_new();
+    struct explanation x;
+    struct err e;
+    uint64_t job = submit(&s, 1, 1, saves);
+    struct event ev = { .kind = EVENT_POOL };
+    ev.pool = (struct event_pool){ STR(POOL_HELD), STR("closed 1970-01-01..2200-12-31") };
+    small_apply(&s, ev);
+    move(&s, "desk", POOL_HELD);
+    small_pass_at(&s, 21 * HOUR_MS);
+    CHECK(core_explain(s.c, (job_id){ job }, s.now_ms, &x, &e) == 0 && x.n == 1 && !x.has_eta);
+    CHECK(x.line[0].why == WHY_WINDOW);
+    CHECK_STR(x.line[0].text, "1 machine that could run it is held by its owner until released");
+    move(&s, "desk", "desks");
+    CHECK(small_pass_at(&s, 21 * HOUR_MS + 1) == 1 && small_started(&s, job));
+}
+
 static void what_is_wrong_is_refused_and_changes_nothing(void)
 {
     AUTO(small_free) struct small s = night_new();
@@ -369,6 +387,8 @@ static const struct test tests[] = {
     { "what is wrong is refused and changes nothing",
       what_is_wrong_is_refused_and_changes_nothing },
     { "why names the window", why_names_the_window },
+    { "what an owner holds is said to be held and has no forecast",
+      what_an_owner_holds_is_said_to_be_held_and_has_no_forecast },
     { "what lent machines cannot run goes first on the others",
       what_lent_machines_cannot_run_goes_first_on_the_others },
 };

@@ -92,8 +92,9 @@ static void print_table(const struct trace *t, const struct output *o, const str
     else
         report_table(r->report, r->n, b);
     if (t->skipped)
-        buf_printf(b, "\n%u lines of the trace are not jobs that ran; they were left out.\n",
-                   t->skipped);
+        buf_printf(b, "\n%u %s not %s that ran and left out.\n", t->skipped,
+                   t->skipped == 1 ? "line of the trace is" : "lines of the trace are",
+                   t->skipped == 1 ? "a job" : "jobs");
     if (o->html)
         buf_printf(b, "\nThe page with the charts: %s\n", o->html);
     if (o->journal)

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "simulate/replay.h"
+#include "simulate/whatif.h"
 #include "sys/file.h"
 #include "tests/lib/test.h"
 
@@ -382,7 +383,26 @@ static void files_are_read_and_named(void)
     CHECK(trace_read_journal(path, NULL, &t, &e) == -1 && e.code == ERR_NOT_FOUND);
 }
 
+/* A daemon's timer fires a little after what the core asked for. */
+static void a_changed_world_ends_though_its_passes_came_a_little_late(void)
+{
+    const char *text =
+        WORLD SUBMIT("1000", "1", "2") START("1000", "1", "3") SUBMIT("2000", "2", "2") PASS("2000")
+            PASS("61001") PASS("121003") JOB("130000", "1", "exited_ok") PASS("130000");
+    AUTO(trace_free) struct trace t = { 0 };
+    struct replay_options o = { .policy = "nightshift", .freeze_cost_milli = 1000 };
+    struct report r;
+    struct outcome jobs;
+    struct err e;
+    CHECK(trace_parse_journal("a.journal", str_of(text), NULL, &t, &e) == 0);
+    CHECK(whatif_apply(&t, "weight:lab=5", &e) == 0);
+    CHECK(replay_run(&t, &o, &r, &jobs, &e) == 0);
+    CHECK(r.jobs == 1 && r.unfinished == 0);
+}
+
 static const struct test tests[] = {
+    { "a changed world ends though its passes came a little late",
+      a_changed_world_ends_though_its_passes_came_a_little_late },
     { "a lab replays to the same decisions", a_lab_replays_to_the_same_decisions },
     { "one changed decision is found and its line named",
       one_changed_decision_is_found_and_its_line_named },

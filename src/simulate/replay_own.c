@@ -338,7 +338,8 @@ static int64_t next_ms(struct own *o)
     int64_t wish_ms = next_wish_ms(o, at_ms == NEVER);
     if (o->wanted || at_ms != NEVER)
         at_ms = MIN(at_ms, known_pass(o)->t_ms);
-    if (wish_ms > at_ms || wish_ms == NEVER)
+    bool asked = wish_ms <= o->now_ms; /* and the journal has a pass for it in a moment */
+    if (asked || wish_ms > at_ms || wish_ms == NEVER)
         return at_ms;
     o->wanted = true;
     return wish_ms;

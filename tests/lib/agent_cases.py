@@ -508,6 +508,8 @@ def _(m):
     wait_for("nothing of it to run", lambda: not m.c.job_pids(job))
     assert "is held by its owner (root) since" in m.nightshift("nodes"), m.nightshift("nodes")
     assert "held by its owner (root) since" in m.nightshift("why", str(job)), m.nightshift("why", str(job))
+    said = m.nightshift("why", str(job))
+    assert "1 machine that could run it is held by its owner until released" in said and "will start" not in said, said
     rows = m.c.ask("GET", "/v1/audit?what=node.hold")["rows"]
     assert "a talk at three" in rows[0]["reason"] and rows[0]["subject"] == m.node, rows[0]
     # It outlives agent and daemon; nobody's thaw counts, and the pool is the owner's.

@@ -252,6 +252,12 @@ def _(c, h):
                               ("/v1/session", {"tok": "x"}, "tok"), ("/v1/jobs/1/signal", {"signal": "NOPE"}, "signal"),
                               ("/v1/jobs/1/signal", {"signal": 9}, "signal"), ("/v1/jobs/1/cancel", {"reason": 5}, "reason"),
                               ("/v1/jobs/1/cancel", {"reason": "x" * 1001}, "reason"), ("/v1/jobs/1/hold", {"x": 1}, "x"),
+                              ("/v1/jobs/act", {"jobs": [1]}, "verb"), ("/v1/jobs/act", {"verb": "hop", "jobs": [1]}, "verb"),
+                              ("/v1/jobs/act", {"verb": 5, "jobs": [1]}, "verb"), ("/v1/jobs/act", {"verb": "hold"}, "jobs"),
+                              ("/v1/jobs/act", {"verb": "hold", "jobs": 1}, "jobs"), ("/v1/jobs/act", {"verb": "hold", "jobs": []}, "jobs"),
+                              ("/v1/jobs/act", {"verb": "hold", "jobs": [1, "2"]}, "jobs"), ("/v1/jobs/act", {"verb": "hold", "jobs": [-1]}, "jobs"),
+                              ("/v1/jobs/act", {"verb": "hold", "jobs": [1] * 1001}, "jobs"), ("/v1/jobs/act", {"verb": "hold", "jobs": [1], "x": 1}, "x"),
+                              ("/v1/jobs/act", {"verb": "hold", "jobs": [1], "reason": 5}, "reason"),
                               (f"/v1/nodes/{c.node}/drain", {"why": 1}, "why")):
         is_problem(h.ask("POST", call, body), 400, field, f"{call} {str(body)[:50]}")
     answer = h.ask("POST", "/v1/session", {"token": "nst_wrong"})
@@ -452,6 +458,33 @@ def _(c, h):
     later = h.ask("POST", "/v1/jobs", {"command": ["true"], "held": True}).json()["id"]
     new = events_after(c, whole[-1][0], 1, by_header=True)
     same((new[0][0] > whole[-1][0], json.loads(new[0][1])["job"]), (True, later))
+
+
+def commits(h):
+    line = next(x for x in h.ask("GET", "/metrics").body.decode().splitlines() if x.startswith("nightshift_commits_total "))
+    return int(line.split()[1])
+
+
+@case("what is done to many jobs is one commit, and the answer names those it could not be done to")
+def _(_c, h):
+    first = h.ask("POST", "/v1/jobs", {"command": ["true"], "held": True, "array": "0-499"}).json()["id"]
+    jobs = list(range(first, first + 500))
+    over = h.ask("POST", f"/v1/jobs/{first}/cancel", {})
+    same(over.status, 200)
+    before = commits(h)
+    answer = h.ask("POST", "/v1/jobs/act", {"verb": "cancel", "jobs": [*jobs, 987654321], "reason": "enough"})
+    same(answer.status, 200)
+    assert commits(h) - before < 10, commits(h) - before  # and not one for each; others may have come in between
+    said = answer.json()
+    same((said["changed"], [(r["job"], r["code"]) for r in said["refused"]]), (499, [(first, "conflict"), (987654321, "not_found")]))
+    assert all(r["detail"] and r["hint"] for r in said["refused"]), said["refused"]
+    last = h.ask("GET", f"/v1/jobs/{jobs[-1]}").json()
+    same((last["state"], "enough" in last["message"]), ("cancelled", True))
+    # None of them: the first one's refusal, as by its own call.
+    for number, status in ((first, 409), (987654321, 404)):
+        refused, alone = (h.ask("POST", path, body) for path, body in (
+            ("/v1/jobs/act", {"verb": "cancel", "jobs": [number, 987654321]}), (f"/v1/jobs/{number}/cancel", {})))
+        same((refused.status, refused.json()["detail"]), (status, alone.json()["detail"]))
 
 
 @case("a job tells its own life, a page at a time, with who did what, over a restart")

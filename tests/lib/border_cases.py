@@ -232,6 +232,7 @@ def value_for(w, schema, field="", depth=0):
 GOOD = {  # bodies that are taken, to be changed from there
     "/v1/jobs": {"command": ["sh", "-c", "env; cat /etc/hostname"], "tenant": "ours", "resources": {"cpus": 1, "mem": "64Mi"}},
     "/v1/jobs/check": {"command": ["true"], "tenant": "ours", "after": [1], "reservation": "none"},
+    "/v1/jobs/act": {"verb": "cancel", "jobs": [1, 2, 3]},
     "/v1/tokens": {"name": "more", "scopes": ["read"], "tenants": ["ours"]},
     "/v1/jobs/{id}/signal": {"signal": "CONT"},
     "/v1/tenants/{name}/members/{user}": {"role": "member"},

@@ -136,11 +136,34 @@ class Cluster:
         if (resources.get("gpus") or 0) > 8:
             raise Problem(400, "invalid", f"field 'resources.gpus': {resources['gpus']} is too many; the most is 8",
                           "ask for at most 8", "resources.gpus")
+        if spec.get("tenant") == "nobody":
+            raise Problem(404, "not_found", "there is no tenant 'nobody'", "see those there are: nightshift tenants", "tenant")
         if spec.get("tenant") == "full":
             raise Problem(409, "quota", "tenant full has no GPUs left", "ask for fewer")
 
-    def submit(self, spec):
-        self.check(spec)
+    def check_all(self, body):
+        """A spec, or a batch of them: whole or not at all."""
+        batch = body.get("jobs")
+        for i, spec in enumerate(batch or [body]):
+            try:
+                self.check(spec)
+            except Problem as p:
+                if batch:
+                    p.body["detail"] = f"job {i + 1} of {len(batch)}: {p.body['detail']}"
+                    p.body["field"] = f"jobs[{i}]" + (f".{p.body['field']}" if p.body["field"] else "")
+                raise
+            if batch and spec.get("tenant") != batch[0].get("tenant"):
+                raise Problem(400, "invalid", f"job {i + 1}: field 'tenant': a batch is for one tenant", "", f"jobs[{i}].tenant")
+        return batch or [body]
+
+    def submit(self, body):
+        made = [self.submit_one(spec) for spec in self.check_all(body)]
+        answer = {"id": made[0][0], "count": sum(n for _, n in made), "state": "queued"}
+        if "jobs" in body:
+            answer["ids"] = list(range(answer["id"], answer["id"] + answer["count"]))
+        return answer
+
+    def submit_one(self, spec):
         indexes = [None]
         if spec.get("array"):
             first, last = spec["array"].split(":")[0].split("-")
@@ -149,7 +172,7 @@ class Cluster:
             first = self.next
             for index in indexes:
                 self.add(spec, first, index)
-        return {"id": first, "count": len(indexes), "state": "queued"}
+        return first, len(indexes)
 
     def add(self, spec, first, index):
         resources = spec.get("resources") or {}
@@ -293,6 +316,19 @@ class Handler(BaseHTTPRequestHandler):
         except (BrokenPipeError, ConnectionResetError):
             self.close_connection = True
 
+    def act_on_many(self, body):
+        refused, first = [], None
+        for number in body["jobs"][:1000]:
+            try:
+                with self.cluster.lock:
+                    self.cluster.act(self.job(number), body["verb"], body)
+            except Problem as p:
+                first = first or p
+                refused.append({"job": number, **{k: p.body[k] for k in ("code", "detail", "hint")}})
+        if len(refused) == len(body["jobs"]):
+            raise first
+        return self.reply({"changed": len(body["jobs"]) - len(refused), "refused": refused})
+
     def job(self, text):
         job = self.cluster.jobs.get(int(text))
         if not job:
@@ -307,8 +343,10 @@ class Handler(BaseHTTPRequestHandler):
                 c.start(self.job(path[2]))
             return self.reply({})
         if method == "POST" and path[1:] == ["jobs", "check"]:
-            c.check(body)
+            c.check_all(body)
             return self.reply({"ok": True})
+        if method == "POST" and path[1:] == ["jobs", "act"]:
+            return self.act_on_many(body)
         if call == ("POST", "jobs", 2):
             key = self.headers.get("Idempotency-Key")
             with c.lock:

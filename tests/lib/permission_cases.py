@@ -235,6 +235,7 @@ EXAMPLES = {
     "job_hold": (JOBS, job(body={})), "job_release": (JOBS, job(body={})), "job_freeze": (JOBS, job(body={})),
     "job_thaw": (JOBS, job(body={})), "job_signal": (JOBS, job(body={"signal": "CONT"})),
     "job_cancel": (JOBS, job(body={})),
+    "job_act": (JOBS, lambda w, who, thing: {"body": {"verb": "hold", "jobs": [w.job[who if thing == "own" else thing]]}}),
     "node_list": (None, plain()),
     "node_drain": (("machine",), lambda w, who, thing: {"path": {"name": w.machine}, "body": {}}),
     "node_resume": (("machine",), lambda w, who, thing: {"path": {"name": w.machine}, "body": {}}),

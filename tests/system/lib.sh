@@ -1,4 +1,4 @@
-# Sourced by every tNNNN script: test_expect, test_skip, test_done; TAP on stdout.
+# Sourced by every tNNNN script: test_expect, test_skip, until_true, test_done; TAP on stdout.
 #
 # A script runs in an empty folder of its own that is removed afterwards, needs no root and sleeps
 # for nothing.  Each case is a sentence and a few commands; the case passes when they all succeed:
@@ -52,6 +52,16 @@ exits_with() {
     got=0
     "$@" || got=$?
     [ "$got" = "$wanted" ] || { echo "exit status $got, not $wanted: $*"; return 1; }
+}
+
+# until_true COMMAND...: waits until it succeeds, two minutes at most
+until_true() {
+    for _ in $(seq 2400); do
+        "$@" >/dev/null 2>&1 && return
+        sleep 0.05
+    done
+    echo "never: $*"
+    return 1
 }
 
 test_done() {

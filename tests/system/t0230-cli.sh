@@ -150,10 +150,32 @@ test_expect 'what is wrong in a file is told with its line' '
     printf "name: a\nname: b\n" >twice.yaml && exits_with 2 nightshift submit twice.yaml 2>err && grep "twice.yaml: .*line 2" err &&
     exits_with 4 nightshift submit nofile.yaml && : >empty.yaml && exits_with 2 nightshift submit empty.yaml'
 
+test_expect 'several jobs are submitted all or not at all: of a file, of two files, for two tenants' '
+    { cat job.yaml; echo ---; echo "array: 0-2"; cat job.yaml; echo ---; cat bad.yaml; } >three.yaml &&
+    n=$(nightshift ps -a -o name | wc -l) && exits_with 2 nightshift submit three.yaml 2>err &&
+    grep "^nightshift: three.yaml:18: document 3: field .resources.gpus.: 9 is too many" err &&
+    grep "nothing was submitted" err && exits_with 2 nightshift submit job.yaml bad.yaml 2>err &&
+    grep "^nightshift: bad.yaml:5: field" err && { echo "tenant: vision"; cat two.yaml; } >tenants.yaml &&
+    { cat tenants.yaml; echo ---; cat bad.yaml; } >worse.yaml && exits_with 2 nightshift submit worse.yaml 2>err &&
+    grep "worse.yaml:18: document 3" err && { cat job.yaml; echo ---; echo "tenant: nobody"; cat job.yaml; } >lost.yaml &&
+    exits_with 4 nightshift submit lost.yaml 2>err && grep "lost.yaml:7: document 2: there is no tenant" err && printf "command: x\n---\nname: [\n" >torn.yaml &&
+    exits_with 2 nightshift submit torn.yaml 2>err && grep "torn.yaml: document 2: .*line" err &&
+    [ "$(nightshift ps -a -o name | wc -l)" = "$n" ] && : >requests.log &&
+    nightshift submit two.yaml three.yaml job.yaml -g 1 >out && [ "$(grep -c POST requests.log)" = 1 ] &&
+    [ "$(wc -l <out)" = 6 ] && grep "submitted jobs $((n + 20))-" out && nightshift submit tenants.yaml'
+
 test_expect 'a dry run makes no job' '
     n=$(nightshift ps -a -o name | wc -l) && nightshift submit --dry-run job.yaml >out 2>err && grep "^name: from-file" out &&
     exits_with 2 nightshift submit --dry-run bad.yaml 2>err && grep "^nightshift: bad.yaml:5: " err &&
     [ "$(nightshift ps -a -o name | wc -l)" = "$n" ]'
+
+test_expect 'many jobs are changed by few requests, and one that cannot be holds up no other' '
+    id=$(nightshift run -d --array 0-1499 --name stuckmany -g 1 true | sed "s/-.*//") && : >requests.log &&
+    nightshift cancel "${id}_[10-1499]" >out && grep "^cancelled 1490 jobs$" out && [ "$(grep -c POST requests.log)" = 2 ] &&
+    exits_with 5 nightshift cancel "$id-$((id + 12))" --reason enough >out 2>err && ! [ -s out ] &&
+    [ "$(grep -c "has ended: it is cancelled" err)" = 3 ] && grep "3 of 13 jobs could not be changed" err &&
+    grep "\"reason\": \"enough\"" requests.log && state_is "$id" cancelled &&
+    exits_with 5 nightshift hold "${id}_*" 2>err && [ "$(wc -l <err)" -lt 30 ] && grep "1500 of 1500 jobs" err'
 
 test_expect 'exec runs inside a job' '
     id=$(nightshift run -d --name host -- sleep 600) && exits_with 4 nightshift exec "$id" sh -c "echo in; exit 4" >out &&
@@ -268,5 +290,10 @@ test_expect 'a locale without UTF-8 gets plain marks' '
 test_expect 'a server that refuses a stream is heard' '
     nightshift run -d --name stuck7 true >id && exits_with 5 nightshift exec "$(cat id)" true 2>err &&
     grep "does not run: it is queued" err && nightshift cancel "$(cat id)"'
+
+test_expect 'what an owner types on the machine explains itself' '
+    nightshift-agent hold --help >out && grep "^usage: nightshift-agent hold \[--for 30m\]" out && grep -e "--reason TEXT" out &&
+    nightshift-agent release --help >out && ! grep -e --reason out && nightshift-agent show --help | grep -e "--control PATH" &&
+    exits_with 2 nightshift-agent hold --resaon x 2>err && grep "did you mean --reason" err'
 
 test_done
