@@ -3,8 +3,10 @@ B      ?= build
 DATA   ?=
 TESTS  ?= --suite unit --suite prop --suite lint --suite smoke
 prefix ?= /usr/local
+# Ours alone: a new compiler warns of new things, and whoever only builds this can do nothing about it.
+WERROR ?= false
 # clang's sanitizers, so that one build finds what they find and what clang warns of.
-CLANG    = CC='$(if $(shell command -v ccache),ccache )clang'
+CLANG    = WERROR=true CC='$(if $(shell command -v ccache),ccache )clang'
 SANITIZE = -Dbuildtype=debug -Doptimization=1 -Db_lundef=false
 # Tests of whole programs wait most of their time.
 WAITING  = --num-processes $(shell expr 2 '*' $$(nproc))
@@ -16,7 +18,7 @@ benches: $(B)/build.ninja
 	@ninja -C $(B) benches
 
 $(B)/build.ninja:
-	@meson setup $(B) $(OPTS)
+	@meson setup $(B) -Dwerror=$(WERROR) $(OPTS)
 
 run: deps                   ## build and start it here, with simulated GPUs (PORT=7433 STATE=DIR)
 	@$(MAKE) --no-print-directory all
@@ -69,7 +71,7 @@ coverage: deps-dev          ## which lines the tests reach
 	@cat build-cov/meson-logs/coverage.txt
 
 fuzz: deps-dev              ## fuzz each target for FUZZ_SECONDS (60)
-	@test -e build-fuzz/build.ninja || CC=clang meson setup build-fuzz -Dfuzz=true -Dwerror=false -Db_lundef=false
+	@test -e build-fuzz/build.ninja || CC=clang meson setup build-fuzz -Dfuzz=true -Db_lundef=false
 	@ninja -C build-fuzz
 	@./tools/run-fuzz build-fuzz
 
