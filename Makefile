@@ -40,9 +40,13 @@ check: $(B)/build.ninja     ## the quick loop: incremental build, unit tests, li
 test-system: deps           ## every program from the outside, as in asan but on the plain build (root)
 	@$(MAKE) --no-print-directory tests TESTS='--suite system $(WAITING)'
 
-test-long: deps-dev         ## everything, on a virtual machine and in a fresh Debian 12 too
+test-long: deps-dev         ## everything, on a virtual machine and on freshly installed releases too
 	@./tools/install-deps --long
 	@$(MAKE) --no-print-directory tests TESTS='--no-suite kube --no-suite kube-long'
+
+test-distros:               ## make run and the unit tests in each release that the README names (root; DISTROS='trixie noble')
+	@./tools/install-deps --dev
+	@DISTROS='$(DISTROS)' ./tests/system/fresh-distro
 
 test-kube: deps             ## the tests on a real Kubernetes, which is built once (root; ARGS='kube/t1000*')
 	@./tools/install-deps --kube --image
@@ -130,5 +134,5 @@ clean:                      ## remove every build folder
 help:                       ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
 
-.PHONY: all benches run lab test tests check test-system test-long test-kube test-kube-long asan tsan coverage fuzz lint tidy bench bench-slurm \
+.PHONY: all benches run lab test tests check test-system test-long test-distros test-kube test-kube-long asan tsan coverage fuzz lint tidy bench bench-slurm \
 	bench-many bench-clients bench-kube gates fmt deps deps-dev install clean help
