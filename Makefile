@@ -3,8 +3,10 @@ B      ?= build
 DATA   ?=
 TESTS  ?= --suite unit --suite prop --suite lint --suite smoke
 prefix ?= /usr/local
+# Ours alone: a new compiler warns of new things, and whoever only builds this can do nothing about it.
+WERROR ?= false
 # clang's sanitizers, so that one build finds what they find and what clang warns of.
-CLANG    = CC='$(if $(shell command -v ccache),ccache )clang'
+CLANG    = WERROR=true CC='$(if $(shell command -v ccache),ccache )clang'
 SANITIZE = -Dbuildtype=debug -Doptimization=1 -Db_lundef=false
 # Tests of whole programs wait most of their time.
 WAITING  = --num-processes $(shell expr 2 '*' $$(nproc))
@@ -16,7 +18,7 @@ benches: $(B)/build.ninja
 	@ninja -C $(B) benches
 
 $(B)/build.ninja:
-	@meson setup $(B) $(OPTS)
+	@meson setup $(B) -Dwerror=$(WERROR) $(OPTS)
 
 run: deps                   ## build and start it here, with simulated GPUs (PORT=7433 STATE=DIR)
 	@$(MAKE) --no-print-directory all
@@ -38,9 +40,13 @@ check: $(B)/build.ninja     ## the quick loop: incremental build, unit tests, li
 test-system: deps           ## every program from the outside, as in asan but on the plain build (root)
 	@$(MAKE) --no-print-directory tests TESTS='--suite system $(WAITING)'
 
-test-long: deps-dev         ## everything, on a virtual machine and in a fresh Debian 12 too
+test-long: deps-dev         ## everything, on a virtual machine and on freshly installed releases too
 	@./tools/install-deps --long
 	@$(MAKE) --no-print-directory tests TESTS='--no-suite kube --no-suite kube-long'
+
+test-distros:               ## make run and the unit tests in each release that the README names (root; DISTROS='trixie noble')
+	@./tools/install-deps --dev
+	@DISTROS='$(DISTROS)' ./tests/system/fresh-distro
 
 test-kube: deps             ## the tests on a real Kubernetes, which is built once (root; ARGS='kube/t1000*')
 	@./tools/install-deps --kube --image
@@ -69,7 +75,7 @@ coverage: deps-dev          ## which lines the tests reach
 	@cat build-cov/meson-logs/coverage.txt
 
 fuzz: deps-dev              ## fuzz each target for FUZZ_SECONDS (60)
-	@test -e build-fuzz/build.ninja || CC=clang meson setup build-fuzz -Dfuzz=true -Dwerror=false -Db_lundef=false
+	@test -e build-fuzz/build.ninja || CC=clang meson setup build-fuzz -Dfuzz=true -Db_lundef=false
 	@ninja -C build-fuzz
 	@./tools/run-fuzz build-fuzz
 
@@ -128,5 +134,5 @@ clean:                      ## remove every build folder
 help:                       ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
 
-.PHONY: all benches run lab test tests check test-system test-long test-kube test-kube-long asan tsan coverage fuzz lint tidy bench bench-slurm \
+.PHONY: all benches run lab test tests check test-system test-long test-distros test-kube test-kube-long asan tsan coverage fuzz lint tidy bench bench-slurm \
 	bench-many bench-clients bench-kube gates fmt deps deps-dev install clean help

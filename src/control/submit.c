@@ -56,9 +56,12 @@ static struct str default_name(const struct spec *s)
     return first.n && first.n <= NAME_MAX_BYTES ? first : STR("job");
 }
 
+/* Not with ?: and a 1 on both sides: gcc 14.2 makes that is_array * (...) + 1 and divides by 0. */
 static uint32_t count_of(const struct spec *s)
 {
-    return s->is_array ? (s->array_to - s->array_from) / s->array_step + 1 : 1;
+    if (!s->is_array)
+        return 1;
+    return (s->array_to - s->array_from) / s->array_step + 1;
 }
 
 /* A spec that was completed, and what it waits for. */

@@ -300,6 +300,7 @@ static bool cheapest(const struct taker *t, uint32_t left, uint32_t *out_q, stru
     uint32_t q = 0, each = t->r->gpus * GPU_MILLI;
     struct clearing one;
     out->node = NONE;
+    out->n = 0;
     for (uint32_t k = 0; k < cl->kinds; k++)
         if (kind_takes(&cl->kind[k], t->r))
             q = MAX(q, replicas_on(t, &cl->kind[k], left));

@@ -1,5 +1,8 @@
 #include "keeper/scratch_kind.h"
 
+/* Before <linux/fs.h>: the other way round glibc before 2.36 does not compile. */
+#include <sys/mount.h>
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -8,7 +11,6 @@
 #include <linux/quota.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>

@@ -112,7 +112,7 @@ static int set_mail(struct sending *s, struct curl_slist **to, struct err *e)
     *to = curl_slist_append(NULL, q->to);
     s->left = q->body;
     curl_easy_setopt(s->easy, CURLOPT_URL, q->server);
-    curl_easy_setopt(s->easy, CURLOPT_PROTOCOLS, CURLPROTO_SMTP | CURLPROTO_SMTPS);
+    curl_easy_setopt(s->easy, CURLOPT_PROTOCOLS, (long)(CURLPROTO_SMTP | CURLPROTO_SMTPS));
     curl_easy_setopt(s->easy, CURLOPT_USE_SSL, (long)(q->plain ? CURLUSESSL_NONE : CURLUSESSL_ALL));
     curl_easy_setopt(s->easy, CURLOPT_MAIL_FROM, q->from);
     curl_easy_setopt(s->easy, CURLOPT_MAIL_RCPT, *to);
@@ -152,7 +152,7 @@ static int set_webhook(struct sending *s, struct curl_slist **headers, struct er
         add_header(headers, "webhook-signature", signature);
     }
     curl_easy_setopt(s->easy, CURLOPT_URL, q->url);
-    curl_easy_setopt(s->easy, CURLOPT_PROTOCOLS, CURLPROTO_HTTP | CURLPROTO_HTTPS);
+    curl_easy_setopt(s->easy, CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
     curl_easy_setopt(s->easy, CURLOPT_HTTPHEADER, *headers);
     curl_easy_setopt(s->easy, CURLOPT_POST, 1L);
     curl_easy_setopt(s->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)q->body.n);

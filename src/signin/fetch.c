@@ -35,13 +35,13 @@ struct fetcher *fetcher_new(const char *ca_file, const char *proxy, struct refus
         return NULL;
     }
     curl_easy_setopt(f->easy, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(f->easy, CURLOPT_PROTOCOLS, CURLPROTO_HTTP | CURLPROTO_HTTPS);
+    curl_easy_setopt(f->easy, CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
     curl_easy_setopt(f->easy, CURLOPT_FOLLOWLOCATION, 0L);
     curl_easy_setopt(f->easy, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS);
     curl_easy_setopt(f->easy, CURLOPT_PROXY, proxy ? proxy : ""); /* "": not the environment's */
     curl_easy_setopt(f->easy, CURLOPT_ERRORBUFFER, f->why);
     curl_easy_setopt(f->easy, CURLOPT_USERAGENT, "nightshift/" NS_VERSION);
-    curl_easy_setopt(f->easy, CURLOPT_HTTPAUTH, CURLAUTH_BASIC);
+    curl_easy_setopt(f->easy, CURLOPT_HTTPAUTH, (long)CURLAUTH_BASIC);
     if (ca_file)
         curl_easy_setopt(f->easy, CURLOPT_CAINFO, ca_file);
     return f;
