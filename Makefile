@@ -42,6 +42,10 @@ test-long: deps-dev         ## everything, on a virtual machine and in a fresh D
 	@./tools/install-deps --long
 	@$(MAKE) --no-print-directory tests TESTS='--no-suite kube --no-suite kube-long'
 
+flake-hunt: deps            ## the tests N times (5) on a machine that is kept busy, and what failed (root; ARGS='t0310-run')
+	@$(MAKE) --no-print-directory $(B)/build.ninja
+	@./tools/flake-hunt $(N) --build $(B) $(ARGS)
+
 test-kube: deps             ## the tests on a real Kubernetes, which is built once (root; ARGS='kube/t1000*')
 	@./tools/install-deps --kube --image
 	@./tests/kube/build
@@ -128,5 +132,5 @@ clean:                      ## remove every build folder
 help:                       ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
 
-.PHONY: all benches run lab test tests check test-system test-long test-kube test-kube-long asan tsan coverage fuzz lint tidy bench bench-slurm \
+.PHONY: all benches run lab test tests check test-system test-long flake-hunt test-kube test-kube-long asan tsan coverage fuzz lint tidy bench bench-slurm \
 	bench-many bench-clients bench-kube gates fmt deps deps-dev install clean help
