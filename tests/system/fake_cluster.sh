@@ -25,16 +25,6 @@ read -r port tls_port ready <server.out
 [ "$ready" = ready ] || { cat server.err >&2; exit 1; }
 
 
-# until_true COMMAND...: waits until it succeeds, two minutes at most
-until_true() {
-    for _ in $(seq 2400); do
-        "$@" >/dev/null 2>&1 && return
-        sleep 0.05
-    done
-    echo "never: $*"
-    return 1
-}
-
 # state_is JOB STATE: waits for it
 has_state() { nightshift show "$1" -o json | grep -q "\"state\": \"$2\""; }
 state_is() { until_true has_state "$1" "$2"; }

@@ -45,12 +45,12 @@ test_skip() {
     echo "ok $test_count - $1 # SKIP $2"
 }
 
-# test_until COMMAND...: waits for it to succeed; the bound is there for what is broken, not for what is slow.
-test_until() {
+# until_true COMMAND...: waits for it to succeed; the bound is there for what is broken, not for what is slow.
+until_true() {
     tries=0
-    until "$@"; do
+    until "$@" >/dev/null 2>&1; do
         tries=$((tries + 1))
-        [ "$tries" -le 6000 ] || { echo "waited too long: $*"; return 1; }
+        [ "$tries" -le 6000 ] || { echo "never: $*"; return 1; }
         sleep 0.05
     done
 }

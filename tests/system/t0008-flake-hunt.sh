@@ -49,13 +49,13 @@ busy() {
 
 test_expect 'while it runs the machine is busy, and no more when it is killed' '
     "$hunt" 1 --build tree/build --suite slow >out 2>&1 & hunt=$!
-    test_until [ -e began ] && [ "$(busy $hunt | wc -l)" = $((2 * $(nproc))) ] && kill -KILL $hunt &&
-    none() { [ -z "$(busy $hunt)" ]; } && test_until none && touch go'
+    until_true [ -e began ] && [ "$(busy $hunt | wc -l)" = $((2 * $(nproc))) ] && kill -KILL $hunt &&
+    none() { [ -z "$(busy $hunt)" ]; } && until_true none && touch go'
 
 test_expect 'told to end it says what it has so far' '
     rm -f began go mood
     "$hunt" 2 --build tree/build --suite slow >out 2>&1 & hunt=$!
-    test_until [ -e began ] && kill -TERM $hunt && exits_with 130 wait $hunt && grep "0 passed, 0 failed" out && [ -z "$(busy $hunt)" ]
+    until_true [ -e began ] && kill -TERM $hunt && exits_with 130 wait $hunt && grep "0 passed, 0 failed" out && [ -z "$(busy $hunt)" ]
     status=$?; touch go; exit $status'
 
 test_done
