@@ -38,9 +38,9 @@ check: $(B)/build.ninja     ## the quick loop: incremental build, unit tests, li
 test-system: deps           ## every program from the outside, as in asan but on the plain build (root)
 	@$(MAKE) --no-print-directory tests TESTS='--suite system $(WAITING)'
 
-test-long: deps-dev         ## everything, on a virtual machine and in a fresh Debian 12 too
+test-long: deps-dev         ## everything, with new seeds, on a virtual machine and in a fresh Debian 12 too
 	@./tools/install-deps --long
-	@$(MAKE) --no-print-directory tests TESTS='--no-suite kube --no-suite kube-long'
+	@NIGHTSHIFT_NEW_SEEDS=1 $(MAKE) --no-print-directory tests TESTS='--no-suite kube --no-suite kube-long'
 
 flake-hunt: deps            ## the tests N times (5) on a machine that is kept busy, and what failed (root; ARGS='t0310-run')
 	@$(MAKE) --no-print-directory $(B)/build.ninja

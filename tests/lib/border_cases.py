@@ -361,7 +361,6 @@ def send_many(w, n_requests):
 
 @case(f"{REQUESTS} requests made up at random: nothing of theirs is in any answer")
 def _(w):
-    print(f"# NIGHTSHIFT_SEED={SEED}")
     counts, leaks = send_many(w, REQUESTS)
     print("# answers: " + ", ".join(f"{status} {n}×" for status, n in sorted(counts.items())))
     print(f"# the longest took {w.longest_s:.2f} s")

@@ -9,8 +9,11 @@ FIXED = 20260101
 
 
 def seed():
-    """Whoever asks prints it: that number is the bug report."""
+    """Is printed, also by tools/run-tests when it is new: that number is the bug report."""
     said = os.environ.get("NIGHTSHIFT_SEED")
     if said:
-        return int(said)
-    return int.from_bytes(os.urandom(4), "big") if os.environ.get("NIGHTSHIFT_NEW_SEEDS") else FIXED
+        number = int(said)
+    else:
+        number = int.from_bytes(os.urandom(4), "big") if os.environ.get("NIGHTSHIFT_NEW_SEEDS") else FIXED
+    print(f"# NIGHTSHIFT_SEED={number}", flush=True)
+    return number

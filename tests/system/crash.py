@@ -585,7 +585,6 @@ def main():
         print(f"1..0 # SKIP {why}")
         return 0
     seed = args.seed if args.seed is not None else seeds.seed()
-    print(f"# seed {seed}", flush=True)
     rng = random.Random(seed)
     points = fail_points(SOURCE)
     rounds = schedule(args.rounds, rng, points)
