@@ -689,6 +689,7 @@ def make():
     c = WithAgents(size=("--cpus", "64", "--mem", "64Gi", "--nvml", DRIVER), listen="127.0.0.1:0")
     dev = f"{c.folder}/dev"
     os.mkdir(dev)
+    os.chmod(c.work, 0o777)  # whoever root's jobs are run as, beside those of others
     for i in range(GPUS):
         os.mknod(f"{dev}/nvidia{i}", 0o666 | 0o020000, os.makedev(195, i))
         os.chmod(f"{dev}/nvidia{i}", 0o666)

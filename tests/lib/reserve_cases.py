@@ -95,10 +95,10 @@ def _(c):
     lesson = pupil(c)
     same(c.ask("GET", f"/v1/jobs/{lesson}/why")["reasons"][0]["code"], "reserved")
     assert "its reservation 'class' begins" in says(c, "why", str(lesson))
-    c.clock.turn_to(from_ms - 60_000)
+    c.clock.stand_at(from_ms - 60_000)
     look(c)
     assert running(job), "there is time still"
-    c.clock.turn_to(from_ms - 34_000)
+    c.clock.stand_at(from_ms - 29_000)
     c.wait_state(job.number, "freezing", "frozen")
     wait_gone(job, from_ms)
     same(c.wait_state(job.number, "frozen")["message"], GIVEN_BACK)
