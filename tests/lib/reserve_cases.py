@@ -129,7 +129,7 @@ def _(c):
     from_ms, until_ms = for_course(c)
     lesson = pupil(c)
     wc.touch(f"{job.at}.slow")
-    c.clock.turn_to(from_ms - 31_000)
+    c.clock.stand_at(from_ms - 29_000)
     look(c)
     wc.wait_for("its being asked", lambda: job.has("asked"))
     c.kill_daemon()

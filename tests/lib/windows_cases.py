@@ -163,7 +163,7 @@ def _(c):
     closes_ms, opens_ms = lend(c)
     job = counts(c, "away")
     c.kill_daemon()
-    c.clock.stand_at(closes_ms - 12_000)
+    c.clock.stand_at(closes_ms - 29_000)
     c.start()
     c.wait_ready()
     wait_gone(job, closes_ms)
