@@ -40,9 +40,13 @@ check: $(B)/build.ninja     ## the quick loop: incremental build, unit tests, li
 test-system: deps           ## every program from the outside, as in asan but on the plain build (root)
 	@$(MAKE) --no-print-directory tests TESTS='--suite system $(WAITING)'
 
-test-long: deps-dev         ## everything, on a virtual machine and on freshly installed releases too
+test-long: deps-dev         ## everything, with new seeds, on a virtual machine and on freshly installed releases too
 	@./tools/install-deps --long
-	@$(MAKE) --no-print-directory tests TESTS='--no-suite kube --no-suite kube-long'
+	@NIGHTSHIFT_NEW_SEEDS=1 $(MAKE) --no-print-directory tests TESTS='--no-suite kube --no-suite kube-long'
+
+flake-hunt: deps            ## the tests N times (5) on a machine that is kept busy, and what failed (root; ARGS='t0310-run')
+	@$(MAKE) --no-print-directory $(B)/build.ninja
+	@./tools/flake-hunt $(N) --build $(B) $(ARGS)
 
 test-distros:               ## make run and the unit tests in each release that the README names (root; DISTROS='trixie noble')
 	@./tools/install-deps --dev
@@ -134,5 +138,5 @@ clean:                      ## remove every build folder
 help:                       ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
 
-.PHONY: all benches run lab test tests check test-system test-long test-distros test-kube test-kube-long asan tsan coverage fuzz lint tidy bench bench-slurm \
+.PHONY: all benches run lab test tests check test-system test-long flake-hunt test-distros test-kube test-kube-long asan tsan coverage fuzz lint tidy bench bench-slurm \
 	bench-many bench-clients bench-kube gates fmt deps deps-dev install clean help

@@ -23,7 +23,7 @@ static const char *read_all(struct child *c, enum child_end end, struct buf *out
         if (n > 0)
             buf_add(out, (struct str){ piece, (size_t)n });
         else
-            CHECK(poll(&p, 1, 20000) == 1);
+            CHECK(poll(&p, 1, TEST_PATIENCE_MS) == 1);
     }
     return out->n ? out->p : "";
 }
@@ -87,7 +87,7 @@ static void a_terminal_stays_readable_while_nobody_has_it_open(void)
     char piece[64];
     struct pollfd p = { c.fd[CHILD_OUT], POLLIN, 0 };
     for (size_t had = 0; had < 7;) { /* a terminal may give a line in parts */
-        CHECK(poll(&p, 1, 20000) == 1);
+        CHECK(poll(&p, 1, TEST_PATIENCE_MS) == 1);
         ssize_t n = child_read(&c, CHILD_OUT, piece + had, 7 - had);
         CHECK(n > 0);
         had += (size_t)n;

@@ -98,7 +98,7 @@ static void a_stopped_one_is_silent(void)
 static void run_and_die(bool begun)
 {
     struct loop *l = loop_new();
-    const char *argv[] = { "sh", "-c", "echo begun; exec sleep 60", NULL };
+    const char *argv[] = { "sh", "-c", "echo begun; exec sleep 900", NULL };
     struct tool_spec spec = {
         .argv = argv, .in_fd = PROCESS_NO_FD, .timeout_ms = 600000, .ends_with_us = true
     };
@@ -109,7 +109,7 @@ static void run_and_die(bool begun)
     if (!t)
         _exit(1);
     snprintf(path, sizeof path, "/proc/%d/fd/1", tool_pid(t));
-    for (int i = 0; begun && i < 2000; i++) {
+    for (int i = 0; begun && i < TEST_PATIENCE_MS / 10; i++) {
         AUTO(file_close_p) int fd = open(path, O_RDONLY | O_CLOEXEC);
         if (fd >= 0 && read(fd, first, 5) == 5 && memcmp(first, "begun", 5) == 0)
             break;
@@ -123,7 +123,7 @@ static void die_and_await_orphans(bool begun)
 {
     int status;
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    alarm(20);
+    alarm(TEST_PATIENCE_MS / 1000);
     pid_t driver = fork();
     if (driver == 0)
         run_and_die(begun);

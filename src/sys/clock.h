@@ -15,7 +15,8 @@ struct clock {
 
 struct clock clock_wall(void);
 /* The wall clock, so many ms further as the file says, which is read at each look: for tests that let
- * hours pass.  The path is borrowed; without such a file it is the wall clock. */
+ * hours pass.  With "=MS" in it the clock stands there.  The path is borrowed; without such a file it
+ * is the wall clock. */
 struct clock clock_shifted(const char *path);
 struct clock clock_manual(int64_t *now_ms); /* shows whatever *now_ms holds */
 int64_t clock_now_ms(const struct clock *c);

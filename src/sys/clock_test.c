@@ -29,6 +29,8 @@ static void a_shifted_clock_goes_as_far_ahead_as_its_file_says(void)
     check_ahead(&c, &wall, 0);
     CHECK(write(fd, "3600000\n", 8) == 8);
     check_ahead(&c, &wall, 3600000);
+    CHECK(ftruncate(fd, 0) == 0 && pwrite(fd, "=1700000000123", 14, 0) == 14);
+    CHECK_INT(clock_now_ms(&c), 1700000000123);
     close(fd);
     unlink(path);
     check_ahead(&c, &wall, 0);
@@ -48,7 +50,7 @@ static void real_clocks_run(void)
 
 static const struct test tests[] = {
     { "a manual clock shows what it is told", a_manual_clock_shows_what_it_is_told },
-    { "a shifted clock goes as far ahead as its file says",
+    { "a shifted clock goes as far ahead as its file says, or stands where it says",
       a_shifted_clock_goes_as_far_ahead_as_its_file_says },
     { "the real clocks run, the monotonic one never back", real_clocks_run },
 };

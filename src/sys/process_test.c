@@ -44,9 +44,7 @@ static void a_slow_child_is_stopped(void)
     AUTO(buf_free) struct buf out = BUF(0);
     struct process_exit how;
     struct err e;
-    int64_t began_ns = clock_mono_ns();
-    CHECK(sh("sleep 60 & sleep 60", 1000, 100, &out, &how, &e) < 0 && e.code == ERR_UNAVAILABLE);
-    CHECK(clock_mono_ns() - began_ns < INT64_C(20000000000));
+    CHECK(sh("sleep 900 & sleep 900", 1000, 100, &out, &how, &e) < 0 && e.code == ERR_UNAVAILABLE);
 }
 
 static void a_grandchild_does_not_hold_us(void)
@@ -54,10 +52,8 @@ static void a_grandchild_does_not_hold_us(void)
     AUTO(buf_free) struct buf out = BUF(0);
     struct process_exit how;
     struct err e;
-    int64_t began_ns = clock_mono_ns();
-    CHECK(sh("echo hi; sleep 60 2>/dev/null & exit 0", 1000, 60000, &out, &how, &e) == 0);
+    CHECK(sh("echo hi; sleep 900 2>/dev/null & exit 0", 1000, TEST_PATIENCE_MS, &out, &how, &e) == 0);
     CHECK_STR(out.p, "hi\n");
-    CHECK(clock_mono_ns() - began_ns < INT64_C(20000000000));
 }
 
 static void a_missing_program_is_named(void)

@@ -83,7 +83,7 @@ static void waiting_delivers_also_from_inside_a_delivery(void)
     CHECK(!worker_await(s.w, 1));
     give(s.w, 1, 500);
     while (s.n < 500)
-        CHECK(worker_await(s.w, 20000));
+        CHECK(worker_await(s.w, TEST_PATIENCE_MS));
     CHECK(s.in_order);
     s.w = worker_free(s.w);
 }
@@ -114,7 +114,7 @@ static void a_pause_lasts_or_is_cut_by_the_end(void)
     struct pausing p = { 0 };
     s.w = worker_new(l, pause_long, &p, back, &s);
     give(s.w, 1, 1);
-    CHECK(worker_await(s.w, 20000));
+    CHECK(worker_await(s.w, TEST_PATIENCE_MS));
     s.w = worker_free(s.w);
     CHECK(s.n == 1 && p.ended_early && p.paused_ns >= 5000000);
 }

@@ -18,7 +18,7 @@ export async function open(given, more = {}) {
   const context = await chromium.launchPersistentContext(given.profile, { executablePath: given.chromium, args: flags, ...more });
   const page = context.pages()[0] ?? await context.newPage();
   const state = { context, page, url: given.url, wrong: [], expected: [], elsewhere: [] };
-  context.setDefaultTimeout(60000);
+  context.setDefaultTimeout(300000); /* as patience.py */
   await context.route((url) => url.hostname !== '127.0.0.1', (route) => {
     state.elsewhere.push(route.request().url());
     return route.abort();

@@ -146,6 +146,7 @@ def documented(export):
 @case("whoever changes something is written down: who, how, from where, before, after and why")
 def _(c):
     c.options[c.options.index("--listen") + 1] = "127.0.0.1:0"
+    began = int(time.time() * 1000)
     begin(c)
     c.ask("PUT", f"/v1/users/uid-{ANA}", {"role": "operator"})
     token = c.ask("POST", "/v1/tokens", {"name": "laptop", "scopes": ["manage"], "user": f"uid-{ANA}"})["token"]
@@ -181,7 +182,7 @@ def _(c):
     same([len(json.loads(r["after"])["exceptions"]) > 0 for r in rows[7:10]], [True, True, False])
     same((rows[9]["reason"], rows[11]["tenant"], rows[12]["tenant"]), ("as ever", tenant, tenant))
     now = time.time() * 1000
-    assert all(now - 60_000 < r["t_ms"] <= now + 1000 for r in rows), rows
+    assert all(began <= r["t_ms"] <= now for r in rows), rows
     is_whole(c)
     drain(c)
     for query, n in ((f"&who=uid-{BEN}", 2), ("&what=pool.", 6), ("&what=pool.set", 2), (f"&subject={c.node}", 3),

@@ -12,7 +12,7 @@ import quiet_net  # noqa: E402
 from cases import Skip  # noqa: E402
 from doorway import NOTICE, TITLE, Doorway  # noqa: E402
 
-PATIENCE_S = 500  # of all steps; each has its own
+PATIENCE_S = 1500  # of all steps; each has its own
 
 
 def chromium():

@@ -13,13 +13,12 @@ import signal
 import socket
 import subprocess
 import tempfile
-import time
 
 import claims
+from patience import PATIENCE_S, wait_for
 
 BUILD = os.environ["NIGHTSHIFT_BUILD"]
 LIBEXEC = os.environ.get("NIGHTSHIFT_LIBEXEC", BUILD)
-PATIENCE_S = 120  # a bound for what is broken, not for what is slow
 JOB_UID = 700000000  # root has no account that jobs may use, so it gets the first of ours
 IDLE_NETWORKS = 32  # about as many as ran at once
 ENDED = ("succeeded", "failed", "cancelled")
@@ -39,18 +38,6 @@ exec "{folder}/keeper" "$@"
 
 class Away(Exception):
     """No answer: it may have been done or not."""
-
-
-def wait_for(what, condition, patience_s=PATIENCE_S):
-    """The condition's value, once it is true."""
-    until = time.monotonic() + patience_s
-    while True:
-        value = condition()
-        if value:
-            return value
-        if time.monotonic() > until:
-            raise AssertionError(f"waited too long: {what}")
-        time.sleep(0.01)
 
 
 def why_not():

@@ -239,7 +239,7 @@ void conform_failed(struct conform *c)
 void conform_stop(struct conform *c)
 {
     started(c, 1, (struct conform_program){ .run_ms = LONG_MS });
-    stop(c, 1, 20000);
+    stop(c, 1, LONG_MS);
     struct conform_event ev = await(c, ENGINE_ENDED, task(1));
     CHECK_INT(ev.signal, stop_signal(c));
     CHECK_STR(task_end_name(ev.why), "stopped");
@@ -283,18 +283,36 @@ void conform_signals(struct conform *c)
     CHECK_STR(task_end_name(ev.why), "exited");
 }
 
+static bool paused_before_its_end(struct conform *c, uint64_t job, int64_t run_ms)
+{
+    started(c, job, (struct conform_program){ .run_ms = run_ms, .code = 4 });
+    tell(c, c->engine.ops->pause, job);
+    for (int64_t waited = 0; waited <= c->patience_ms; waited += 10) {
+        if (count(c, ENGINE_PAUSED, task(job)))
+            return true;
+        if (count(c, ENGINE_ENDED, task(job)))
+            return false;
+        c->advance(c->ctx, 10);
+    }
+    test_fail(__FILE__, __LINE__, "a pause was not told");
+}
+
 void conform_pause(struct conform *c)
 {
     need(c, CAP_PAUSE);
-    started(c, 1, (struct conform_program){ .run_ms = 1500, .code = 4 });
-    tell(c, c->engine.ops->pause, 1);
-    await(c, ENGINE_PAUSED, task(1));
-    for (int64_t waited = 0; waited < 2500; waited += 10)
+    int64_t run_ms = 1500;
+    uint64_t job = 1;
+    while (!paused_before_its_end(c, job, run_ms)) { /* on a slow machine the next has more time */
+        CHECK(run_ms < LONG_MS);
+        run_ms *= 8;
+        job++;
+    }
+    for (int64_t waited = 0; waited < run_ms + 1000; waited += 10)
         c->advance(c->ctx, 10);
-    CHECK_INT(count(c, ENGINE_ENDED, task(1)), 0);
-    tell(c, c->engine.ops->resume, 1);
-    await(c, ENGINE_RESUMED, task(1));
-    CHECK_INT(await(c, ENGINE_ENDED, task(1)).code, 4);
+    CHECK_INT(count(c, ENGINE_ENDED, task(job)), 0);
+    tell(c, c->engine.ops->resume, job);
+    await(c, ENGINE_RESUMED, task(job));
+    CHECK_INT(await(c, ENGINE_ENDED, task(job)).code, 4);
 }
 
 void conform_stop_paused(struct conform *c)
@@ -303,7 +321,7 @@ void conform_stop_paused(struct conform *c)
     started(c, 1, (struct conform_program){ .run_ms = LONG_MS });
     tell(c, c->engine.ops->pause, 1);
     await(c, ENGINE_PAUSED, task(1));
-    stop(c, 1, 20000);
+    stop(c, 1, LONG_MS);
     struct conform_event ev = await(c, ENGINE_ENDED, task(1));
     CHECK_INT(ev.signal, stop_signal(c));
     CHECK_STR(task_end_name(ev.why), "stopped");

@@ -202,7 +202,8 @@ def job(c, tenant, gpus):
 
 
 def turn(c, hours):
-    c.clock.turn_to(c.clock.now_ms() + int(hours * HOUR_MS))
+    """Between two turns it stands, so that what a slow machine takes is nobody's time."""
+    c.clock.stand_at(c.clock.now_ms() + int(hours * HOUR_MS))
 
 
 # ---- cases ----
@@ -210,7 +211,7 @@ def turn(c, hours):
 @case("two tenants, a midnight, a kill -9 and a drain: every GPU-hour is somebody's, as the journal says")
 def _(c):
     midnight = (c.clock.now_ms() // DAY_MS + 1) * DAY_MS
-    c.clock.turn_to(midnight - HOUR_MS)
+    c.clock.stand_at(midnight - HOUR_MS)
     borrows = job(c, "default", 3)
     c.wait_state(borrows, "running")
     turn(c, 0.25)
@@ -220,7 +221,7 @@ def _(c):
     turn(c, 0.5)
     check_all(c)
     c.kill_daemon()
-    c.clock.turn_to(midnight + 2 * HOUR_MS)  # it is away at midnight; the jobs go on
+    c.clock.stand_at(midnight + 2 * HOUR_MS)  # it is away at midnight; the jobs go on
     c.start()
     c.wait_ready()
     check_all(c)
@@ -238,7 +239,7 @@ def _(c):
     days = check_all(c)
     same(len(days["machines"]), 2)
     away, idle = (days["machines"][1][f"{key}_gpu_hours"] for key in ("away", "idle"))
-    assert 3 < away < 3.1 and 1.5 < idle < 1.6, days["machines"]
+    assert 3 <= away < 3.001 and 1.5 <= idle < 1.501, days["machines"]
     got = {(r["day"], r["tenant"]): r["got_gpu_hours"] for r in c.ask("GET", "/v1/fairness?by=day")["tenants"]}
     for key, hours in usage_by_day(c).items():
         assert abs(got[key] - hours) < 1e-4, f"{key}: {got[key]} by the ledger, {hours} by the runs"

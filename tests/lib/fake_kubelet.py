@@ -12,6 +12,8 @@ import subprocess
 import sys
 import threading
 
+from patience import PATIENCE_S
+
 PREFIX = "/v1.PodResourcesLister/"
 
 
@@ -102,7 +104,7 @@ class Kubelet:
 
     def close(self):
         self.process.stdin.close()
-        self.process.wait(timeout=60)
+        self.process.wait(timeout=PATIENCE_S)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import threading
 import grpc
 
 from fake_kubelet import field
+from patience import PATIENCE_S
 
 NAME, RESOURCE = "fake-gpu.sock", "nvidia.com/gpu"
 
@@ -46,7 +47,7 @@ def main(folder, *ids):
     server.start()
     with grpc.insecure_channel(f"unix:{folder}/kubelet.sock", options=[("grpc.default_authority", "localhost")]) as channel:
         register = channel.unary_unary("/v1beta1.Registration/Register")
-        register(field(1, "v1beta1") + field(2, NAME) + field(3, RESOURCE), timeout=60, wait_for_ready=True)
+        register(field(1, "v1beta1") + field(2, NAME) + field(3, RESOURCE), timeout=PATIENCE_S, wait_for_ready=True)
     print("ready", flush=True)
     sys.stdin.read()
     os._exit(0)

@@ -101,7 +101,7 @@ def call(number, *arguments):
     return got
 def connect(address):
     with socket.socket(socket.AF_UNIX if isinstance(address, (str, bytes)) else socket.AF_INET) as s:
-        s.settimeout(10)
+        s.settimeout(60)
         s.connect(address)
         return s.recv(99).decode()
 def words(path):
@@ -790,16 +790,19 @@ def _(w):
       "caller_share")
 def _(w):
     body = f"""
-import select, time
+import time
 open_ones = []
 for i in range(64):
     s = socket.socket(socket.AF_UNIX)
     s.connect("/mnt/run/api.sock")
     open_ones.append(s)
-    for said in select.select(open_ones, [], [], 0.05 if i < 63 else 5)[0]:  # a busy daemon says it later
-        words = said.recv(4096).decode()
-        if words:
-            raise OSError(words)
+try:  # the last is one too many, if any is; it is answered either way
+    s.sendall(b"GET /healthz HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n")
+except OSError:
+    pass
+words = s.recv(4096).decode()
+if "you have" in words:
+    raise OSError(words)
 with open(os.environ["HOME"] + "/holding", "w"):
     pass
 for _ in range({cl.PATIENCE_S} * 100):
@@ -932,22 +935,23 @@ def _(w):
     return f"{size} bytes of log"
 
 
-@case("a job does not get more CPU time than it asked for", "throttled", "cpu")
+@case("a job does not get more CPU time than it asked for", "a twentieth of each period", "cpu")
 def _(w):
     group = glob.glob(f"/sys/fs/cgroup/cpu/{w.c.cgroup}")
     if not group:
         raise Skip("written for cgroup v1")
-    line = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; echo burnt; exec sleep 600"
-    number = w.c.submit(["sh", "-c", line], uid=ATTACKER, resources={**SMALL, "cpus": 0.05})
-    wait_for("it to have burnt CPU time", lambda: w.c.job(number)["state"] == "running" and
-             "burnt" in w.c.text_of(number))
-    with open(f"{group[0]}/{number}.1.0/cpu.stat", encoding="utf-8") as f:
-        throttled = dict(line.split() for line in f)["nr_throttled"]
+    number = w.c.submit(["sh", "-c", "while :; do :; done"], uid=ATTACKER, resources={**SMALL, "cpus": 0.05})
+    w.c.wait_state(number, "running")
+    limits = []
+    for name in ("quota", "period"):
+        with open(f"{group[0]}/{number}.1.0/cpu.cfs_{name}_us", encoding="utf-8") as f:
+            limits.append(int(f.read()))
+    # Whether it comes to be throttled is the machine's to say: where others compute it may get less by itself.
     w.c.ask("POST", f"/v1/jobs/{number}/cancel", {})
     w.c.wait_end(number)
-    if int(throttled) > 0:
-        raise Refused("throttled")
-    return "not throttled"
+    if limits[0] * 20 == limits[1]:
+        raise Refused("a twentieth of each period")
+    return f"{limits[0]} of {limits[1]} us"
 
 
 # ---- the seam itself ----

@@ -1,7 +1,7 @@
 /* http_try - a server and its clients on one loop, for the tests of src/http.
  *
  * Clients are plain sockets: a test sends bytes and waits for bytes while the loop runs, so it sees
- * exactly what is on the wire.  Every wait ends with a failed check after TRY_PATIENCE_MS.
+ * exactly what is on the wire.  Every wait ends with a failed check after TEST_PATIENCE_MS.
  */
 #ifndef NS_TESTS_LIB_HTTP_TRY_H
 #define NS_TESTS_LIB_HTTP_TRY_H
@@ -17,7 +17,6 @@
 #include "http/http.h"
 #include "tests/lib/test.h"
 
-#define TRY_PATIENCE_MS 30000
 #define TRY_UNUSED __attribute__((unused))
 #define TRY_HOST "Host: t\r\n"
 
@@ -50,7 +49,7 @@ static TRY_UNUSED void try_until(struct loop *l, bool (*done)(void *ctx), void *
     struct try_wait w = { l, done, ctx, false };
     struct loop_watch *look = loop_timer(l, try_look, &w), *late = loop_timer(l, try_late, &w);
     loop_timer_set(look, 0, 1);
-    loop_timer_set(late, TRY_PATIENCE_MS, 0);
+    loop_timer_set(late, TEST_PATIENCE_MS, 0);
     while (!w.late && !done(ctx))
         loop_run(l);
     loop_unwatch(look);

@@ -57,7 +57,7 @@ class Browser:
         """The last page of a chain of redirects: (status, address, text)."""
         for _ in range(STEPS_MAX):
             where = urllib.parse.urlsplit(url)
-            conn = http.client.HTTPConnection(where.hostname, where.port, timeout=120)
+            conn = http.client.HTTPConnection(where.hostname, where.port, timeout=cl.PATIENCE_S)
             cookies = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
             conn.request("GET", urllib.parse.urlunsplit(("", "", where.path or "/", where.query, "")), headers={"Cookie": cookies})
             answer = conn.getresponse()

@@ -14,9 +14,10 @@ import subprocess
 import tempfile
 import time
 
+from patience import PATIENCE_S
+
 BUILD = os.environ.get("NIGHTSHIFT_BUILD", "build")
 USER = {"name": "ana", "uid": 4711, "gid": 4711, "groups": [4711, 44]}
-PATIENCE_S = 120  # how long an event may take before a test gives up
 
 
 class Timeout(Exception):
@@ -126,6 +127,8 @@ class Keeper:
             if not line:
                 raise EOFError(self.messages())
             event = json.loads(line)
+            if event["ev"] == "hello":  # also when what can be done here has changed
+                self.hello = event
             if (not kinds or event["ev"] in kinds) and task in (None, event.get("task")):
                 return event
 
@@ -195,6 +198,26 @@ class Keeper:
             if found:
                 return found
         return []
+
+    def standing(self, task):
+        """Its processes, once the kernel says that they are frozen; None before."""
+        v1 = f"/sys/fs/cgroup/freezer/{self.group}/{task}"
+        try:
+            if os.path.isdir(v1):
+                with open(v1 + "/freezer.state") as f:
+                    return self.members(v1) if f.read().strip() == "FROZEN" else None
+            group = f"/sys/fs/cgroup/{self.group}/{task}"
+            with open(group + "/cgroup.events") as f:
+                return self.members(group) if "frozen 1" in f.read() else None
+        except OSError:
+            return None
+
+    def refused_forks(self, task):
+        """How often the kernel told it that it has enough processes."""
+        for base in ("/sys/fs/cgroup/pids", "/sys/fs/cgroup"):
+            with contextlib.suppress(OSError), open(f"{base}/{self.group}/{task}/pids.events") as f:
+                return int(f.read().split("max ")[1].split()[0])
+        return 0
 
     def close(self):
         if not os.path.isdir(self.dir):

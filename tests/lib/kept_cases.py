@@ -27,6 +27,14 @@ def log_folders(c, number):
     return glob.glob(f"{c.state}/tasks/{number}.*")
 
 
+def wait_over(c, number):
+    """Until it has ended; it may be forgotten by the time that we look."""
+    def is_over():
+        status, job = c.call("GET", f"/v1/jobs/{number}")
+        return status == 404 or job["state"] in cl.ENDED
+    wait_for(f"the end of job {number}", is_over)
+
+
 def wait_removed(c, number):
     wait_for(f"the log of job {number} to go", lambda: not log_folders(c, number))
     wait_for("that to be written down", lambda: c.call("GET", f"/v1/jobs/{number}/log")[0] == 404)
@@ -85,11 +93,11 @@ def _(c):
     lives = run(c, "echo mine; exec sleep 600", resources={"gpus": 1, **SMALL})
     held = c.submit(["true"], held=True, resources=SMALL)
     used = run(c, "sleep 0.2", resources={"gpus": 1, **SMALL})
-    c.wait_end(used)
+    wait_over(c, used)
     first = c.submit(["sh", "-c", "echo $NIGHTSHIFT_ARRAY_INDEX"], array="0-99", resources=SMALL)
     wait_for("the array to end", lambda: not c.ask("GET", f"/v1/jobs?array={first}")["jobs"])
     last = run(c, "true")
-    c.wait_end(last)
+    wait_over(c, last)
     for _ in range(3):  # in the middle of whatever it does
         c.kill_daemon()
         c.start()

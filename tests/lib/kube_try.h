@@ -2,7 +2,7 @@
  *
  * It speaks HTTP/1.1 on a port of the loopback and knows nothing: the test's handler gets each whole request and
  * says the bytes of the answer, now or later, or hangs up.  Waits end with a failed check after
- * TRY_PATIENCE_MS.
+ * TEST_PATIENCE_MS.
  */
 #ifndef NS_TESTS_LIB_KUBE_TRY_H
 #define NS_TESTS_LIB_KUBE_TRY_H
@@ -20,7 +20,6 @@
 #include "sys/loop.h"
 #include "tests/lib/test.h"
 
-#define TRY_PATIENCE_MS 30000
 #define TRY_UNUSED __attribute__((unused))
 #define TRY_CONNS 256
 #define TRY_BYTES ((size_t)64 << 20)
@@ -81,7 +80,7 @@ static TRY_UNUSED void try_until(struct loop *l, bool (*done)(void *ctx), void *
     struct try_wait w = { l, done, ctx, false };
     struct loop_watch *look = loop_timer(l, try_look, &w), *late = loop_timer(l, try_late, &w);
     loop_timer_set(look, 0, 1);
-    loop_timer_set(late, TRY_PATIENCE_MS, 0);
+    loop_timer_set(late, TEST_PATIENCE_MS, 0);
     while (!w.late && !done(ctx))
         loop_run(l);
     loop_unwatch(look);

@@ -16,7 +16,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import claims  # noqa: E402
 from agent_cases import OURS, SETTINGS, THEIRS, fresh, make  # noqa: E402
 from cases import Cases, Skip, same  # noqa: E402
-from cluster import wait_for  # noqa: E402
+from cluster import PATIENCE_S, wait_for  # noqa: E402
 
 case = Cases()
 SOURCE = os.environ["NIGHTSHIFT_SOURCE"]
@@ -109,7 +109,7 @@ def _(m):
     ours = parse(text)
     same(of(ours, "DCGM_FI_DEV_GPU_UTIL", gpu=str(alone))[0][0]["job"], "")
     same(sorted((f["tenant"], v) for f, v in of(ours, "nightshift_gpu_part_percent", gpu=str(shared))), [("", 10), ("", 30), ("ours", 40)])
-    with urllib.request.urlopen(f"http://127.0.0.1:{m.c.port()}/metrics", timeout=120) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{m.c.port()}/metrics", timeout=PATIENCE_S) as answer:
         nobody = answer.read().decode()
     assert "DCGM" not in nobody and "nightshift_node_" not in nobody and "nightshift_gpus " in nobody
     end(m, jobs)
@@ -142,7 +142,7 @@ def _(m):
     try:
         def ask(path):
             try:
-                with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=60) as answer:
+                with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=PATIENCE_S) as answer:
                     return json.load(answer)["data"]
             except OSError:
                 return None

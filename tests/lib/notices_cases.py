@@ -536,7 +536,7 @@ def _(w):
 
 def main():
     def make():
-        c = cl.Cluster(["--webhooks", "any", "--notice-gather", f"{GATHER_S}s", "--notice-retry", "200ms", "--notice-timeout", "10s", "--notice-idle", f"{IDLE_S}s",
+        c = cl.Cluster(["--webhooks", "any", "--notice-gather", f"{GATHER_S}s", "--notice-retry", "200ms", "--notice-timeout", "30s", "--notice-idle", f"{IDLE_S}s",
                         "--mail-from", "night@lab.example", "--external-url", "https://gpu.lab.example", "--mail-domains", "lab.example"])
         shutil.copy(f"{cl.LIBEXEC}/nightshift-send", c.libexec)
         c.mail, c.hook = receivers.MailServer(c.folder, LOGIN), receivers.HookServer()

@@ -6,6 +6,8 @@ import json
 import secrets
 import urllib.parse
 
+from patience import PATIENCE_S
+
 
 class Answer:
     def __init__(self, status, headers, body):
@@ -26,7 +28,7 @@ class Answer:
 
 
 def ask(port, method, path, body=None, **headers):
-    conn = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
+    conn = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
     try:
         conn.request(method, path, body, {key.replace("_", "-"): value for key, value in headers.items()})
         answer = conn.getresponse()

@@ -16,7 +16,7 @@ import urllib.request
 
 import claims
 import npm
-from slapd import wait_until
+from patience import PATIENCE_S, wait_for
 
 BACK = "http://127.0.0.1:1/back"  # where the provider sends people; nobody listens there
 CLIENT, SECRET = "nightshift", "client-s3cret:/+"
@@ -70,7 +70,7 @@ class Provider:
     def stop(self):
         if self.process:
             self.process.stdin.close()
-            self.process.wait(timeout=120)
+            self.process.wait(timeout=PATIENCE_S)
             self.process.stdout.close()
             self.process = None
 
@@ -173,7 +173,7 @@ class Browser:
 
     def _get(self, url, body):
         try:
-            with self.opener.open(urllib.request.Request(url, data=body), timeout=120) as answer:
+            with self.opener.open(urllib.request.Request(url, data=body), timeout=PATIENCE_S) as answer:
                 return None, answer.read().decode()
         except urllib.error.HTTPError as answer:
             with answer:
@@ -182,4 +182,4 @@ class Browser:
                 raise AssertionError(f"{url}: {answer.code} {answer.read()[:300]}") from None
 
 
-__all__ = ["Browser", "Provider", "SignIn", "install", "make_keys", "type_device_code", "wait_until"]
+__all__ = ["Browser", "Provider", "SignIn", "install", "make_keys", "type_device_code"]

@@ -4,7 +4,7 @@
 usage: on_terminal.py SCRIPT -- COMMAND...
 
 SCRIPT is a list of steps, one a line:
-  see TEXT      wait until TEXT has been shown since the last step (two minutes at most)
+  see TEXT      wait until TEXT has been shown since the last step (patience.py says how long)
   type TEXT     press keys; \\r, \\x03 and the like as in Python
   signal NAME   send it to the program (TERM, HUP, …)
   resize R C    the window changes
@@ -24,7 +24,7 @@ import sys
 import termios
 import time
 
-LIMIT_S = 120
+from patience import PATIENCE_S
 
 
 class Terminal:
@@ -53,7 +53,7 @@ class Terminal:
         return True
 
     def until(self, what, done):
-        end = time.monotonic() + LIMIT_S
+        end = time.monotonic() + PATIENCE_S
         while not done():
             if time.monotonic() > end:
                 raise SystemExit(f"never: {what}\nshown so far: {self.shown!r}")

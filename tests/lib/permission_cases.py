@@ -113,7 +113,7 @@ class World:
         elif body is not None:
             body, headers["Content-Type"] = json.dumps(body), "application/json"
         key = "endless" if operation in ENDLESS else "kept"
-        conn = self.conn.setdefault(key, http.client.HTTPConnection("127.0.0.1", self.port, timeout=120))
+        conn = self.conn.setdefault(key, http.client.HTTPConnection("127.0.0.1", self.port, timeout=cl.PATIENCE_S))
         conn.request(method, path + request.get("query", ""), body, headers)
         answer = conn.getresponse()
         if operation in ENDLESS:

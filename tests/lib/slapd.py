@@ -6,9 +6,9 @@ import os
 import shutil
 import socket
 import subprocess
-import time
 
 import claims
+from patience import wait_for
 
 PROGRAM = "/usr/sbin/slapd"
 ADMIN, ADMIN_PASSWORD = "cn=admin,dc=lab", "admin-pw"
@@ -72,13 +72,6 @@ def missing():
     return None
 
 
-def wait_until(what, look, seconds=120):
-    end = time.monotonic() + seconds
-    while not look():
-        assert time.monotonic() < end, f"{what}: not within {seconds} s"
-        time.sleep(0.02)
-
-
 def make_certificate(folder, name="cert"):
     """NAME.pem and its key: a certificate for 127.0.0.1 that is its own authority."""
     cert, key = os.path.join(folder, f"{name}.pem"), os.path.join(folder, f"{name}-key.pem")
@@ -102,7 +95,7 @@ class Slapd:
         with open(self.log_path, "wb") as log:
             self.process = subprocess.Popen([PROGRAM, "-d", "0", "-f", conf, "-h", f"{self.url} {self.tls_url}"],
                                             stdout=log, stderr=log)
-        wait_until("slapd listens", self._answers)
+        wait_for("slapd listens", self._answers)
         self.change(DATA, "-a")
 
     def _answers(self):

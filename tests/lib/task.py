@@ -10,23 +10,12 @@ import signal
 import socket
 import struct
 import tempfile
-import time
+
+from patience import PATIENCE_S, wait_for
 
 WATCH, ATTACH, EXEC, STDIN, STDOUT, STDERR, RESIZE, SIGNAL, STARTED, EXIT, ERROR, LOGGED = range(1, 13)
-PATIENCE_S = 120
 INIT = os.path.join(os.environ["NIGHTSHIFT_BUILD"], "nightshift-init")
 PID_NAMESPACE = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child", "--"]
-
-
-def wait_for(what, condition):
-    """The condition's value, once it is true."""
-    until = time.monotonic() + PATIENCE_S
-    while time.monotonic() < until:
-        value = condition()
-        if value:
-            return value
-        time.sleep(0.01)
-    raise AssertionError(f"waited too long: {what}")
 
 
 def frame(kind, payload=b""):

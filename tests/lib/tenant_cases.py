@@ -29,7 +29,7 @@ def run(c, *words, text=None, token=None):
     if token:
         env["NIGHTSHIFT_TOKEN"], env["NIGHTSHIFT_SERVER"] = token, f"http://127.0.0.1:{c.port()}"
     done = subprocess.run([f"{cl.BUILD}/nightshift", *words], env=env, input=text, capture_output=True, text=True,
-                          timeout=120, check=False)
+                          timeout=cl.PATIENCE_S, check=False)
     return done.returncode, done.stdout, done.stderr
 
 

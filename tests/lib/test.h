@@ -35,6 +35,9 @@ struct test {
 #define CHECK_STR(got, want) test_str(__FILE__, __LINE__, #got, (got), (want))
 #define CHECK_INT(got, want) test_int(__FILE__, __LINE__, #got, (long long)(got), (long long)(want))
 
+/* How long any test waits for what is to happen.  It bounds what is broken, not what is slow. */
+#define TEST_PATIENCE_MS 300000
+
 /* Ends the test; it counts as skipped and the reason is printed. */
 #define SKIP(...) test_skip(__VA_ARGS__)
 

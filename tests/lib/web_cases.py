@@ -18,7 +18,7 @@ import receivers  # noqa: E402
 from browser_cases import chromium  # noqa: E402
 from cases import Skip  # noqa: E402
 
-PATIENCE_S = 500  # of all steps; each has its own
+PATIENCE_S = 1500  # of all steps; each has its own
 SETTINGS = """
 tenants:
   vision: {weight: 2, guarantee: 1}

@@ -28,12 +28,13 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import cluster as cl  # noqa: E402
 import receivers  # noqa: E402
+import seeds  # noqa: E402
 from crash_job import line_of  # noqa: E402
 
 STATE_BYTES = 96 << 20
 FIRE_S = 2.5    # so long a fail point may wait to be reached; then its process is killed anyway
 ANSWER_S = 3    # a client that waits longer asks again, under the same key
-DRAIN_S = 120
+DRAIN_S = 2 * cl.PATIENCE_S
 BACKLOG = 40    # jobs that have not ended: more would only wait for GPUs
 # Where only some jobs come by.
 NEEDS = {"keeper.after_freeze": "pause", "keeper.after_stop_note": "cancel", "keeper.before_failed": "nowhere"}
@@ -583,8 +584,7 @@ def main():
     if why:
         print(f"1..0 # SKIP {why}")
         return 0
-    seed = args.seed if args.seed is not None else int.from_bytes(os.urandom(4), "big")
-    print(f"# seed {seed}", flush=True)
+    seed = args.seed if args.seed is not None else seeds.seed()
     rng = random.Random(seed)
     points = fail_points(SOURCE)
     rounds = schedule(args.rounds, rng, points)

@@ -45,6 +45,16 @@ test_skip() {
     echo "ok $test_count - $1 # SKIP $2"
 }
 
+# until_true COMMAND...: waits for it to succeed; the bound is there for what is broken, not for what is slow.
+until_true() {
+    tries=0
+    until "$@" >/dev/null 2>&1; do
+        tries=$((tries + 1))
+        [ "$tries" -le 6000 ] || { echo "never: $*"; return 1; }
+        sleep 0.05
+    done
+}
+
 # exits_with STATUS COMMAND...: for commands that must fail in one certain way.
 exits_with() {
     wanted=$1

@@ -53,6 +53,10 @@ test_expect 'a skipped case is neither, and its reason is shown' '
     "$run" b >out && last_line_is "1 passed, 0 failed" &&
     grep "^skipped: a: no GPU" out && grep "^skipped: c: no tool" out'
 
+test_expect 'new seeds are told, those that stay are not' '
+    log 0 "{\"name\":\"a\",\"result\":\"OK\",\"stdout\":\"# NIGHTSHIFT_SEED=17\\nok 1 - x\\n\"}" &&
+    NIGHTSHIFT_NEW_SEEDS=1 "$run" b >out && grep "^seed: a: NIGHTSHIFT_SEED=17$" out && "$run" b >out && ! grep "^seed" out'
+
 test_expect 'a run of nothing is not a success' '
     log 0 "{\"name\":\"c\",\"result\":\"SKIP\",\"stdout\":\"no tool\\n\"}" &&
     exits_with 1 "$run" b'

@@ -74,7 +74,7 @@ cooked" nightshift exec -it "$id" sh -c "stty size; read x; exit 4"'
 
 test_expect 'attach shows where the job is first, and that once' '
     id=$(nightshift run -d -t -- sh -c "stty -echo; seq 100; read x; echo got \$x; exit 3") &&
-    until nightshift logs "$id" | grep -q 100; do sleep 0.05; done &&
+    wrote() { nightshift logs "$id" | grep -q 100; } && until_true wrote &&
     on_terminal "see attached
 see 99
 see 100
