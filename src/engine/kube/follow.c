@@ -103,9 +103,9 @@ static bool on_data(void *ctx, struct str chunk)
 
 static void open_stream(void *ctx);
 
-static void open_later(struct follow *f)
+static void open_later(struct follow *f, int64_t at_least_ms)
 {
-    loop_timer_set(f->again, f->again_ms, 0);
+    loop_timer_set(f->again, MAX(f->again_ms, (uint64_t)at_least_ms), 0);
     f->again_ms = MIN(f->again_ms * 2, AGAIN_MOST_MS);
 }
 
@@ -124,7 +124,7 @@ static void on_end(void *ctx, const struct kube_reply *r)
     if (f->ended && ((whole && f->final) || r->status == 404 || r->status == 400))
         f->over = true;
     else
-        open_later(f);
+        open_later(f, r->retry_after_ms);
 }
 
 static void open_stream(void *ctx)
