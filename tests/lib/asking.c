@@ -159,8 +159,11 @@ static void shut(struct asking *k)
         if (a->rq && !asked_over(a->rq))
             leave(k, a);
     k->api = api_free(k->api);
-    for (struct answer *a = k->answers; a; a = a->next)
+    for (struct answer *a = k->answers; a; a = a->next) {
+        if (a->rq)
+            a->text = arena_strndup(&k->t.s.arena, a->text, a->n);
         a->rq = asked_free(a->rq);
+    }
 }
 
 static void shut_rest(struct asking *k)
