@@ -277,6 +277,17 @@ static void turn_done(struct asking *k)
     loop_timer_clear(k->late);
 }
 
+void asking_until(struct asking *k, bool (*is_so)(struct asking *k))
+{
+    while (!is_so(k)) {
+        turn_begin(k);
+        loop_run(k->t.s.loop);
+        turn_done(k);
+        CHECK(!k->is_late);
+        asking_settle(k);
+    }
+}
+
 /* The text of an answer grows; its JSON is read when it is whole. */
 static void refresh(struct answer *a)
 {
@@ -647,7 +658,8 @@ static bool is_refused(struct asking *k, const char *who, const struct bad *row)
     if (!same)
         fprintf(stderr, "%s %s: %d, field %s, %d commits, not %d, field %s, '%s': %.500s\n",
                 row->request, row->body ? row->body : "", a->status, field,
-                (int)(control_stats(k->t.c).commits - before), row->status, want, row->words, a->text);
+                (int)(control_stats(k->t.c).commits - before), row->status, want, row->words,
+                a->text);
     return same;
 }
 

@@ -71,6 +71,8 @@ void asking_end(struct asking *k);
 void asking_again(struct asking *k);
 void asking_wait(struct asking *k, int64_t ms); /* time passes, settling at each event */
 void asking_settle(struct asking *k);
+/* The loop runs until it is so: for what timers of the loop itself bring. */
+void asking_until(struct asking *k, bool (*is_so)(struct asking *k));
 
 /* ---- people and things ---- */
 
