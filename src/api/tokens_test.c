@@ -104,6 +104,7 @@ static void a_token_never_makes_one_with_more_than_it_has(void)
 {
     struct asking k;
     begin(&k);
+    asking_person(&k, "adm", "vision", "member");
     const char *narrow = asking_token(&k, "adm", "'scopes':['read','manage'],'tenants':['vision']");
     CHECK_REFUSED(make(&k, narrow, "{'name':'x','scopes':['jobs']}"), 403, "denied", "scopes",
                   "it would have more than the token");
