@@ -319,6 +319,7 @@ void answer_wait(struct asking *k, struct answer *a)
         while (!asked_status(a->rq) && !k->is_late)
             loop_run(k->t.s.loop);
         turn_done(k);
+        asking_settle(k);
         if (k->is_late)
             test_fail(__FILE__, __LINE__, "no answer to %s %s", http_method(a->rq),
                       http_path(a->rq));
@@ -442,8 +443,8 @@ struct answer *ask_so(struct asking *k, const struct question *q)
 {
     struct answer *a = ask_begin(k, q);
     if (!a->status)
-        answer_wait(k, a);
-    if (!begins(q->request, "GET ") && !asked_streams(a->rq))
+        answer_wait(k, a); /* which settles */
+    else if (a->status < 400 && !begins(q->request, "GET ") && !asked_streams(a->rq))
         asking_settle(k);
     return a;
 }
