@@ -154,10 +154,12 @@ static int check_parent(const struct shares *s, uint32_t self, uint32_t parent,
                     STR_ARG(t->name), STR_ARG(t->parent));
             return err_hint(e, "choose a parent that is not the tenant itself or one below it");
         }
-    if (s->at[parent].depth + levels_below(s, self) + 2 >= TREE_DEPTH_MAX)
-        return err_set(e, ERR_INVALID, "tenant '%.*s': the tree is deeper than %d levels",
-                       STR_ARG(t->name), TREE_DEPTH_MAX - 2);
-    return 0;
+    if (s->at[parent].depth + levels_below(s, self) + 2 < TREE_DEPTH_MAX)
+        return 0;
+    err_set(e, ERR_INVALID, "tenant '%.*s': the tree is deeper than %d levels", STR_ARG(t->name),
+            TREE_DEPTH_MAX - 2);
+    err_about(e, "parent");
+    return err_hint(e, "choose a parent that is further up");
 }
 
 /* What the moved share has and had is no longer, or from now on, of this one and those above it. */

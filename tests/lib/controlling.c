@@ -38,6 +38,13 @@ void controlling_begin(struct controlling *t, const struct sim_config *config)
 void controlling_begin_with(struct controlling *t, const struct sim_config *config,
                             const struct policy *policy)
 {
+    controlling_prepare(t, config, policy);
+    controlling_boot(t);
+}
+
+void controlling_prepare(struct controlling *t, const struct sim_config *config,
+                         const struct policy *policy)
+{
     static const struct sim_node node = { .name = "desk1",
                                           .model = "A100",
                                           .gpus = 4,
@@ -57,7 +64,6 @@ void controlling_begin_with(struct controlling *t, const struct sim_config *conf
     sim.sink = NULL;
     t->sim = engine_sim_new(&sim);
     t->pause = loop_wakeup(t->s.loop, on_pause, t->s.loop);
-    controlling_boot(t);
 }
 
 void controlling_end(struct controlling *t)
@@ -83,6 +89,8 @@ void controlling_boot(struct controlling *t)
                                      .pools = t->pools,
                                      .zone = tz_utc(),
                                      .homes = "/homes",
+                                     .ear = t->ear,
+                                     .keep = t->keep,
                                      .uid_base = 200000,
                                      .uid_min = 1000 };
     struct err e = { 0 };

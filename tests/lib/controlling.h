@@ -20,6 +20,8 @@ struct controlling {
     size_t pools;
     const struct control_tenant_def *tenant; /* likewise; NULL: vision */
     size_t tenants;
+    struct control_ear ear;   /* from the next boot on; nobody listens */
+    struct control_keep keep; /* likewise; everything for ever */
     struct engine sim;
     struct control *c; /* NULL: it is not running */
     struct loop_watch *pause;
@@ -33,6 +35,9 @@ void controlling_begin_with(struct controlling *t, const struct sim_config *conf
                             const struct policy *policy);
 void controlling_end(struct controlling *t);
 
+/* The same without a boot: for whoever has to be there before the control plane. */
+void controlling_prepare(struct controlling *t, const struct sim_config *config,
+                         const struct policy *policy);
 void controlling_boot(struct controlling *t);   /* starts the control plane; settles */
 void controlling_kill(struct controlling *t);   /* as kill -9: what is not on the disk is gone */
 void controlling_round(struct controlling *t);  /* the loop comes round once */

@@ -293,9 +293,9 @@ static int sim_forget(void *self, struct task_id t, struct err *e)
 
 static const char *sim_log_dir(void *self, struct task_id t, char *out, size_t n)
 {
+    const struct sim *s = self;
     char text[64];
-    (void)self;
-    snprintf(out, n, "/dev/null/%s", task_format(t, text)); /* there is no log, and never will be */
+    snprintf(out, n, "%s/%s", s->config.logs ? s->config.logs : "/dev/null", task_format(t, text));
     return out;
 }
 

@@ -50,7 +50,8 @@ struct sim_config {
     uint32_t start_least_ms, start_most_ms; /* a start takes between these */
     uint32_t fail_permille, lose_permille;  /* of the starts, of the tasks: by the seed */
     bool lacks[ENGINE_CAP_COUNT];           /* what it is to be without */
-    engine_sink_fn *sink;                   /* NULL: nobody listens yet */
+    const char *logs; /* borrowed: of a folder each task, for whoever writes there; NULL: no logs */
+    engine_sink_fn *sink; /* NULL: nobody listens yet */
     void *ctx;
 };
 
