@@ -39,10 +39,10 @@ struct world {
 
 static struct somebody *find(struct world *w, const char *name)
 {
-    for (size_t i = 0; i < w->n; i++)
+    for (size_t i = 0; name && i < w->n; i++)
         if (strcmp(w->at[i].name, name) == 0)
             return &w->at[i];
-    test_fail(__FILE__, __LINE__, "nobody is called %s", name);
+    test_fail(__FILE__, __LINE__, "nobody is called %s", name ? name : "nothing");
 }
 
 static void add(struct world *w, const char *name, const char *tenant, const char *token)
