@@ -5,7 +5,7 @@
 
 #include "tests/lib/asking.h"
 
-/* One value a line, as JSON; @N is a text of N letters, [@N] a list of N of them. */
+/* One value a line, as JSON; @N is a text of N letters, [@N] a list of N of them, {@N} an object with such a key. */
 #define NOT_TEXT "5\n1.5\ntrue\n[]\n{}\n"
 #define CONTROL "'a\\u0000b'\n'a\\nb'\n'\\u001b[31mred'\n'\\u007f'\n"
 #define TEXT(more) NOT_TEXT CONTROL "@" #more "\n"
@@ -35,7 +35,7 @@ static const struct {
     { "cwd", PATH },
     { "env", "5\n'A=b'\n[]\n{'':'x'}\n{'1A':'x'}\n{'A=B':'x'}\n{'A "
              "B':'x'}\n{'A':null}\n{'A':[]}\n{'A':{}}\n"
-             "{'A':'a\\u0000b'}\n" },
+             "{'A':'a\\u0000b'}\n{@257}\n" },
     { "image", TEXT(1025) },
     { "volumes",
       "5\n'/a:/b'\n{}\n[5]\n['a:/b']\n['/a:b']\n['/a:b:rx']\n['/a:/../b']\n['/a\\n:/b']\n[{}]\n"
@@ -49,7 +49,7 @@ static const struct {
     { "resources.gpu_type", TEXT(1025) },
     { "resources.devices",
       "5\n'a/b'\n[]\ntrue\n{'':1}\n{'a b':1}\n{'/a':1}\n{'a\\u0000b':1}\n{'a':0}\n{'a':-1}\n"
-      "{'a':1.5}\n{'a':'1'}\n{'a':65536}\n{'a':null}\n"
+      "{'a':1.5}\n{'a':'1'}\n{'a':65536}\n{'a':null}\n{@254}\n"
       "{'a1':1,'a2':1,'a3':1,'a4':1,'a5':1,'a6':1,'a7':1,'a8':1,'a9':1}\n" },
     { "resources.cpus", NUMBER "0\n0.0001\n4097\n'0'\n'1.0001'\n'1 '\n'm'\n" },
     { "replicas", NUMBER "0\n1.5\n4097\n" },
@@ -95,11 +95,11 @@ static void put_value(struct buf *b, struct str value)
         return;
     }
     n = strtoul(at + 1, NULL, 10);
-    bool list = value.p[0] == '[';
-    buf_addz(b, list ? "[" : value.p[0] == '/' ? "'/" : "'");
+    bool list = value.p[0] == '[', key = value.p[0] == '{';
+    buf_addz(b, key ? "{'" : list ? "[" : value.p[0] == '/' ? "'/" : "'");
     for (size_t i = 0; i < n; i++)
         buf_addz(b, !list ? "x" : i ? ",'x'" : "'x'");
-    buf_addz(b, list ? "]" : "'");
+    buf_addz(b, key ? "':1}" : list ? "]" : "'");
 }
 
 /* {"command":["true"]} with that field, which may be one of a section. */
@@ -300,6 +300,8 @@ static void what_is_right_alone_and_wrong_together_is_refused_by_the_name_of_one
     struct asking k;
     begin(&k);
     CHECK_BAD(&k, "ana", rows);
+    CHECK_REFUSED(ask_with(&k, "root", "POST /v1/jobs", "{" T ",'tenant':'nobody'}"), 404,
+                  "not_found", "tenant", "nobody");
     asking_end(&k);
 }
 

@@ -397,16 +397,20 @@ static void what_can_never_start_is_cancelled_and_so_is_what_waits_for_that(void
 {
     struct asking k;
     begin(&k);
-    uint64_t first = asking_submit(&k, "ana", SLEEP);
-    uint64_t second = asking_submit(&k, "ana", "{'command':['true'],'after':['ok:1']}");
+    uint64_t first = asking_submit(&k, "ana", "{'command':['x'],'env':{'SIM_EXIT':'3'}}");
+    uint64_t second = asking_submit(&k, "ana", "{'command':['true'],'after':['ok:1'],'held':true}");
     uint64_t third = asking_submit(&k, "ana", "{'command':['true'],'after':['ok:2']}");
-    uint64_t other = asking_submit(&k, "ana", "{'command':['true'],'after':['any:3']}");
-    verb(&k, "ana", first, "cancel");
+    uint64_t clean = asking_submit(&k, "ana", "{'command':['true'],'after':['bad:2']}");
     asking_wait(&k, 5000);
-    CHECK_STR(asking_state(&k, second), "cancelled");
-    CHECK_STR(asking_state(&k, third), "cancelled");
-    CHECK_STR(asking_state(&k, other), "succeeded");
-    CHECK_HAS(at_str(job(&k, "ana", second), "message"), "1");
+    CHECK_STR(asking_state(&k, first), "failed");
+    struct answer *a = job(&k, "ana", second);
+    CHECK_STR(at_str(a, "state"), "cancelled");
+    CHECK_STR(at_str(a, "end"), "after_unmet");
+    CHECK_INT(at_int(a, "run"), 0);
+    CHECK_STR(at_str(a, "message"), "it was to start after job 1 had succeeded, which failed");
+    CHECK_STR(at_str(job(&k, "ana", third), "message"),
+              "it was to start after job 2 had succeeded, which was cancelled");
+    CHECK_STR(asking_state(&k, clean), "succeeded");
     asking_end(&k);
 }
 

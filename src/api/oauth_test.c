@@ -10,6 +10,7 @@
 /* of RFC 7636, appendix B */
 #define VERIFIER "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
 #define CHALLENGE "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
+#define E6 "%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9"
 #define FORM "application/x-www-form-urlencoded"
 #define ASKED                                                                                      \
     "response_type=code&client_id=hub&redirect_uri=" HUB_CODED "&code_challenge=" CHALLENGE        \
@@ -143,6 +144,14 @@ static void state_comes_back_and_the_query_of_the_registered_address_stays(void)
     CHECK(strncmp(header_of(a, "Location"), HUB "&", strlen(HUB) + 1) == 0);
     CHECK_STR(back(&d, a, "state"), "s%20t");
     CHECK_STR(back(&d, a, "tool"), "1");
+    static const char *const states[] = { "%22%3Cscript%3E", "%2541%2Bb", "%C3%A9%26%3D" };
+    for (size_t i = 0; i < ARRAY_LEN(states); i++)
+        CHECK_STR(back(&d,
+                       go(&d, d.ana, say(&d.k, "%.*s%s", (int)strlen(ASKED) - 5, ASKED, states[i])),
+                       "state"),
+                  states[i]);
+    CHECK_STR(back(&d, go(&d, d.ana, say(&d.k, "%.*s", (int)strlen(ASKED) - 12, ASKED)), "state"),
+              "");
     asking_end(&d.k);
 }
 
@@ -204,6 +213,12 @@ static void a_wrong_client_or_address_is_shown_and_nobody_is_sent_anywhere(void)
         "client_id=hub&redirect_uri=%20" HUB_CODED,
         "client_id=hub&redirect_uri=" HUB_CODED "%20",
         "client_id=hub&redirect_uri=javascript%3Aalert(1)",
+        "client_id=hub&redirect_uri=https%3A%2F%2Fhub.example",
+        "client_id=hub&redirect_uri=https%3A%2F%2Fhub.example.evil.example%2Fhub%2Foauth_callback%"
+        "3Ftool%3D1",
+        "client_id=hub&redirect_uri=%2F",
+        "client_id=hub&redirect_uri=" HUB_CODED "%2F..%2Fx",
+        "client_id=hub&redirect_uri=http%3A%2F%2F127.0.0.1%3A9%2Fback",
         "client_id=hub&redirect_uri=" HUB_CODED "&redirect_uri=x",
         "client_id=hub&client_id=x&redirect_uri=" HUB_CODED,
     };

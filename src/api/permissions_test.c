@@ -39,10 +39,10 @@ struct world {
 
 static struct somebody *find(struct world *w, const char *name)
 {
-    for (size_t i = 0; i < w->n; i++)
+    for (size_t i = 0; name && i < w->n; i++)
         if (strcmp(w->at[i].name, name) == 0)
             return &w->at[i];
-    test_fail(__FILE__, __LINE__, "nobody is called %s", name);
+    test_fail(__FILE__, __LINE__, "nobody is called %s", name ? name : "nothing");
 }
 
 static void add(struct world *w, const char *name, const char *tenant, const char *token)
@@ -230,6 +230,7 @@ static const struct example {
     { "job_thaw", "/v1/jobs/{job}/thaw", "{}", .things = { JOBS } },
     { "job_signal", "/v1/jobs/{job}/signal", "{'signal':'CONT'}", .things = { JOBS } },
     { "job_cancel", "/v1/jobs/{job}/cancel", "{}", .things = { JOBS } },
+    { "job_act", "/v1/jobs/act", "{'verb':'hold','jobs':[{job}]}", .things = { JOBS } },
     { "node_list", "/v1/nodes", .body = NULL },
     { "node_drain", "/v1/nodes/desk1/drain", "{}", .things = { "machine" } },
     { "node_resume", "/v1/nodes/desk1/resume", "{}", .things = { "machine" } },
@@ -317,6 +318,7 @@ static const struct example {
     { "oauth_userinfo", "/oauth/userinfo", .allowed = "a token that /oauth/token gave" },
     { "oauth_metadata", "/.well-known/oauth-authorization-server", .allowed = "external_url" },
     { "whoami", "/v1/whoami", .body = NULL },
+    { "default_tenant_put", "/v1/whoami/tenant", "{'tenant':''}" },
     { "server", "/v1/server", .body = NULL },
     { "doctor", "/v1/doctor", .body = NULL },
     { "permissions", "/v1/permissions", .body = NULL },

@@ -190,24 +190,6 @@ def _(c):
         same((query, len(rows_of(c, query))), (query, n))
 
 
-@case("what was refused is not written, nor what people do to their own jobs")
-def _(c):
-    begin(c)
-    for method, path, body, uid in (("POST", f"/v1/nodes/{c.node}/drain", {}, ANA), ("PUT", "/v1/pools/x", {}, ANA),
-                                    ("POST", "/v1/nodes/nowhere/drain", {}, 0), ("DELETE", "/v1/pools/nothing", None, 0),
-                                    ("PUT", "/v1/pools/x", {"window": "never"}, 0), ("DELETE", "/v1/tokens/none", None, 0),
-                                    ("POST", "/v1/tokens", {"role": "admin"}, ANA), ("POST", "/v1/jobs/99/cancel", {}, 0),
-                                    ("PUT", "/v1/reservations/x", {"tenant": "nobody", "for": "1h"}, 0)):
-        status = c.call(method, path, body, uid=uid)[0]
-        assert status >= 400, (path, status)
-    mine = c.submit(["sleep", "600"], uid=ANA, resources=SMALL)
-    for verb in ("hold", "release", "cancel"):
-        c.call("POST", f"/v1/jobs/{mine}/{verb}", {}, uid=ANA)
-    same(rows_of(c), [])
-    for path in ("/v1/audit", "/v1/audit/verify", "/v1/audit/export"):
-        same((path, c.call("GET", path, uid=ANA)[0]), (path, 403))
-
-
 @case("what somebody else does to a job is written: ending it, signals, commands inside")
 def _(c):
     begin(c)

@@ -171,18 +171,6 @@ def _(c):
     same([(row["who"], row["reason"]) for row in rows], [("nora", NOTICE)])
 
 
-@case("one browser signs out, or all of them do")
-def _(c):
-    one, two, three = [c.browser().enter("ana", "ana-pw") for _ in range(3)]
-    cookie = dict(one.cookies)
-    same(one.ask("DELETE", "/v1/session").status, 204)
-    assert "nightshift" not in one.cookies, one.cookies
-    one.cookies = cookie  # whoever has kept it
-    same((one.is_in(), two.is_in()), (False, True))
-    same(two.ask("DELETE", "/v1/sessions").status, 204)
-    same((two.is_in(), three.is_in()), (False, False))
-
-
 @case("sessions are there after a restart; those of a disabled user end, with what they follow")
 def _(c):
     b = c.browser().enter("bob", "bob-pw")
@@ -204,34 +192,6 @@ def follow(b):
     answer = conn.getresponse()
     same(answer.status, 200)
     return answer
-
-
-@case("a session has a new cookie after an hour; the old one ends a minute later, and both when it is signed out")
-def _(c):
-    b = c.browser().enter("ana", "ana-pw")
-    old, first = c.browser(), b.cookies["nightshift"]
-    old.cookies["nightshift"] = first
-    ends = b.ask("GET", "/v1/sessions").json()["sessions"][-1]["expires_ms"]
-    same(b.cookies["nightshift"], first)
-    c.turn(HOUR_MS + 1000)
-    follow(b).close()
-    same(b.cookies["nightshift"], first)
-    assert b.is_in() and b.cookies["nightshift"] != first, "no new cookie"
-    new = b.cookies["nightshift"]
-    same((old.is_in(), old.cookies["nightshift"]), (True, first))  # a request that was on its way
-    mine = [s for s in b.ask("GET", "/v1/sessions").json()["sessions"] if s["this"]]
-    same([s["expires_ms"] for s in mine], [ends])
-    c.turn(HOUR_MS + 62 * 1000)
-    same((old.is_in(), b.is_in(), b.cookies["nightshift"]), (False, True, new))
-    c.restart()
-    same((old.is_in(), b.is_in()), (False, True))
-    c.turn(2 * HOUR_MS + 3000)
-    kept = c.browser()
-    kept.cookies["nightshift"] = new
-    same((b.is_in(), kept.is_in()), (True, True))
-    same(kept.ask("DELETE", "/v1/session").status, 204)
-    kept.cookies["nightshift"] = new
-    same((b.is_in(), kept.is_in()), (False, False))
 
 
 # ---- changes upstream ----

@@ -25,7 +25,6 @@ GIVES_BACK = ("exited_ok", "exited_bad", "ended", "returned", "froze")
 SETTINGS = """
 tenants: { default: { weight: 1, members: [uid-70001] }, vision: { weight: 3, members: [uid-70002] }, "=cmd": {} }
 """
-MEMBER = 70001
 case = Cases()
 
 
@@ -290,26 +289,6 @@ def _(c):
         conn.close()
     words = says(c, "usage", "--by", "user,tenant")
     same(words.splitlines()[0].split(), ["TENANT", "USER", "GPU", "HOURS", "CPU", "HOURS", "RUNS"])
-
-
-@case("a member sees its own tenants and the machines, and nothing of the others")
-def _(c):
-    who = c.ask("GET", "/v1/whoami", uid=MEMBER)
-    same((who["role"], set(who["roles"].values())), ("none", {"member"}))
-    answer = c.ask("GET", "/v1/fairness", uid=MEMBER)
-    same([r["tenant"] for r in answer["tenants"]], sorted(who["tenants"]))
-    assert "vision" not in who["tenants"], who
-    same(set(answer["machines"][0]), set(c.ask("GET", "/v1/fairness")["machines"][0]))
-    assert "vision" not in c.ask("GET", "/v1/fairness?format=csv", uid=MEMBER)
-
-
-@case("what is wrong is refused by its name")
-def _(c):
-    for path, field in (("/v1/usage?group=colour", "group"), ("/v1/fairness?by=hour", "by"),
-                        ("/v1/fairness?format=xml", "format"), ("/v1/fairness?from_ms=x", "from_ms")):
-        status, problem = c.call("GET", path)
-        same((path, status, problem["field"]), (path, 400, field))
-    same(c.call("GET", "/v1/fairness?from_ms=5&to_ms=4")[0], 409)
 
 
 @case("a machine with two more GPUs goes on in the same journal, and the sums go on")

@@ -151,22 +151,6 @@ def _(c):
         assert job["started_ms"] >= c.job(bad)["ended_ms"], job
 
 
-@case("what can never start is cancelled with its reason, and so is what waits for that")
-def _(c):
-    first, let = gate(c, "first")
-    second = run(c, "true", after=[first], held=True)
-    third = run(c, "true", after=[second])
-    clean = run(c, "true", after=[f"bad:{second}"])
-    let(3)
-    job = c.wait_end(second)
-    same((job["state"], job["end"], job["run"]), ("cancelled", "after_unmet", 0))
-    same(job["message"], f"it was to start after job {first} had succeeded, which failed")
-    same(c.wait_end(third)["message"], f"it was to start after job {second} had succeeded, which was cancelled")
-    same(c.wait_end(clean)["state"], "succeeded")
-    code, out, _ = says(c, "ps", "-a", "--limit", "4")
-    assert code == 0 and "it was to start after job" in out, out
-
-
 @case("run stays with a job that waits for another, and tells why it was cancelled")
 def _(c):
     first, let = gate(c, "stays")

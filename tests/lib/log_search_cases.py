@@ -154,37 +154,7 @@ def _(w):
     assert len(shown) == 1 and shown[0].startswith("…xxx") and shown[0].endswith("xa needle") and len(shown[0]) < 1000, shown
 
 
-@case("who may not read an output may not search it either")
-def _(w):
-    word = w.word()
-    number = w.run(f"echo {word}")
-    for user, status in (("bob", 403), ("vic", 403), ("eve", 404)):
-        same((user, w.grep(number, word, user)), (user, status))
-    same(w.grep(number, word, "lena"), word + "\n")
-
-
 # ---- many jobs ----
-
-@case("a search finds one's own lines, a lead the tenant's, and nobody another tenant's")
-def _(w):
-    word = w.word()
-    mine = [w.run(f"echo a {word}; echo b {word} >&2"), w.run("echo nothing"), w.run(f"echo c {word.upper()}")]
-    bobs, eves = w.run(f"echo bob {word}", "bob"), w.run(f"echo eve {word}", "eve")
-    found = w.found(word)
-    same((ids(found), sorted(texts(found))), ([mine[0]], [f"a {word}", f"b {word}"]))
-    line = next(one for one in found["jobs"][0]["lines"] if one["text"][0] == "b")  # streams have no order between them
-    same((line["stream"], line["replica"], found["cut"], found["next"], found["lines"]), ("stderr", 0, None, None, 2))
-    same(ids(w.found(word, ignore_case="true")), [mine[2], mine[0]])
-    same(ids(w.found(word, "bob")), [bobs])
-    same(ids(w.found(word, "lena")), [bobs, mine[0]])
-    same(ids(w.found(word, "lena", user="bob")), [bobs])
-    same(ids(w.found(word, "lena", user="eve")), [])
-    same(ids(w.found(word, "lena", tenant="theirs")), [])
-    same(ids(w.found(word, "eve")), [eves])
-    same(w.search(word, "vic")[0], 403)
-    same(ids(w.c.ask("GET", f"/v1/logs?grep={word}")), [eves, bobs, mine[0]])  # an administrator
-    same(w.c.call("GET", f"/v1/logs?grep={word}", token="nst_" + "0" * 64)[0], 401)
-
 
 @case("every replica and the latest run are searched")
 def _(w):

@@ -15,7 +15,6 @@ from cases import Cases, same  # noqa: E402
 from take_cases import cancel_all, restart, says  # noqa: E402
 from windows_cases import GIVEN_BACK, HOUR_MS, counts, finish, look, machine, running, wait_gone  # noqa: E402
 
-DAY_MS = 24 * HOUR_MS
 SETTINGS = """
 tenants: { lab: {}, course: {} }
 pools: { annex: { nodes: [annex1] } }
@@ -146,80 +145,6 @@ def _(c):
     look(c)
     c.wait_state(job.number, "running")
     finish(job)
-
-
-@case("a job of another tenant that names it is refused, and so is one that comes too late")
-def _(c):
-    for_course(c)
-    spec = {"command": ["true"], "reservation": "class", "tenant": "lab"}
-    status, answer = c.call("POST", "/v1/jobs", spec)
-    same((status, answer["field"]), (403, "reservation"))
-    assert "'class' is not of tenant 'lab'" in answer["detail"] and "course" in answer["hint"], answer
-    same(c.call("DELETE", "/v1/reservations/class")[0], 200)
-    status, answer = c.call("POST", "/v1/jobs", {**spec, "tenant": "course"})
-    same((status, answer["field"]), (404, "reservation"))
-
-
-# ---- what is refused ----
-
-def refused(c):
-    node, now_ms = machine(c)["name"], c.clock.now_ms()
-    good = {"tenant": "course", "for": "1h", "nodes": [node]}
-    return (
-        ({"for": "1h", "nodes": [node]}, 400, "tenant"),
-        ({**good, "tenant": "nobody"}, 404, "tenant"),
-        ({**good, "tenant": ""}, 400, "tenant"),
-        ({**good, "tenant": 5}, 400, "tenant"),
-        ({"tenant": "course", "nodes": [node]}, 400, "for"),
-        ({**good, "until_ms": now_ms + HOUR_MS}, 400, "for"),
-        ({**good, "for": "32d"}, 400, "for"),
-        ({**good, "for": "soon"}, 400, "for"),
-        ({**good, "from_ms": now_ms - 2 * HOUR_MS}, 400, "for"),
-        ({**good, "from_ms": now_ms + 367 * DAY_MS}, 400, "from_ms"),
-        ({**good, "from_ms": "now"}, 400, "from_ms"),
-        ({"tenant": "course", "nodes": [node], "until_ms": 5}, 400, "until_ms"),
-        ({"tenant": "course", "for": "1h"}, 400, "nodes"),
-        ({**good, "nodes": []}, 400, "nodes"),
-        ({**good, "nodes": ["none"]}, 404, "nodes"),
-        ({**good, "nodes": [node, node]}, 400, "nodes"),
-        ({**good, "nodes": node}, 400, "nodes"),
-        ({**good, "gpus": 1}, 400, "gpus"),
-        ({**good, "gpu_type": "A100"}, 400, "gpu_type"),
-        ({"tenant": "course", "for": "1h", "gpus": 0}, 400, "gpus"),
-        ({"tenant": "course", "for": "1h", "gpus": 5}, 409, "gpus"),
-        ({"tenant": "course", "for": "1h", "gpus": 1, "gpu_type": "none"}, 400, "gpu_type"),
-        ({**good, "colour": 1}, 400, "colour"),
-    )
-
-
-@case("what is wrong is refused by name, with a hint, and nothing changes")
-def _(c):
-    for body, want, field in refused(c):
-        status, answer = reserve(c, **body)
-        same((body, status, answer.get("field")), (body, want, field))
-        assert answer.get("hint"), answer
-    same(reserve(c, name="a%20b", tenant="course")[0], 400)
-    for method in ("GET", "DELETE"):
-        status, answer = c.call(method, "/v1/reservations/none")
-        assert status == 404 and answer["hint"], answer
-    same(c.ask("GET", "/v1/reservations"), {"reservations": []})
-    for_course(c)
-    status, answer = reserve(c, name="two", tenant="lab", **{"for": "61m"}, nodes=[machine(c)["name"]])
-    same(status, 409)
-    assert "is reserved for 'class' at that time" in answer["detail"], answer
-    same(reserve(c, name="two", tenant="lab", **{"for": "59m"}, nodes=[machine(c)["name"]])[0], 200)
-    c.call("DELETE", "/v1/reservations/two")
-
-
-@case("who is no administrator sees when machines are reserved, not for whom, and makes none")
-def _(c):
-    for_course(c)
-    nobody = 65534
-    status, seen = c.call("GET", "/v1/reservations", uid=nobody)
-    same((status, [(r["tenant"], r["name"], len(r["nodes"])) for r in seen["reservations"]]), (200, [(None, None, 1)]))
-    same(c.call("GET", "/v1/reservations/class", uid=nobody)[0], 404)
-    for method in ("PUT", "DELETE"):
-        same((method, c.call(method, "/v1/reservations/class", {}, uid=nobody)[0]), (method, 403))
 
 
 @case("the journal of all this replays to the same decisions")

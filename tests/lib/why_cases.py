@@ -5,10 +5,8 @@ after a restart.  All cases share one cluster.
 """
 import datetime
 import os
-import re
 import subprocess
 import sys
-import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -51,11 +49,6 @@ def why_now(c, number):
     """What it says, and of which time that is: it says how long the job has waited."""
     said = why(c, number)
     return said, c.job(number)["submitted_ms"] + said["waited_ms"]
-
-
-def refused(c, number, at_ms):
-    status, answer = c.call("GET", f"/v1/jobs/{number}/why?at_ms={at_ms}")
-    return status, answer.get("field"), answer["detail"]
 
 
 def end(c, number):
@@ -122,31 +115,6 @@ def foreseen(c, gpus, **spec):
     return cl.wait_for("the daemon to say", known)
 
 
-@case("who asks again and again what would become of a job has one answer at a time, and keeps nobody from theirs")
-def _(c):
-    token = {user: c.ask("POST", "/v1/tokens", {"name": "check", "user": user, "scopes": ["read", "jobs"]})["token"]
-             for user in ("eager", "calm")}
-    body = {"command": ["true"], "resources": {"cpus": 1, "mem": "64Mi"}}
-    said, done = [], threading.Event()
-
-    def ask_on():
-        while not done.is_set():
-            said.append(c.ask("POST", "/v1/jobs/check", body, token=token["eager"]))
-    eager = [threading.Thread(target=ask_on) for _ in range(12)]
-    for one in eager:
-        one.start()
-    try:
-        calm = [c.ask("POST", "/v1/jobs/check", body, token=token["calm"]) for _ in range(10)]
-    finally:
-        done.set()
-        for one in eager:
-            one.join()
-    same([a for a in calm if "again_ms" in a], [])
-    assert any(a["starts_now"] is not None for a in said), said
-    later = [a for a in said if "again_ms" in a]
-    assert later and all(a == {"ok": True, "starts_now": None, "again_ms": 1000} for a in later), later
-
-
 @case("before it is submitted a job is said to start at once, or when and why not sooner, as it then is; nothing is changed")
 def _(c):
     cancel_all(c)
@@ -185,65 +153,6 @@ def _(c):
         same(([job["id"] for job in instead["jobs"]], instead["others"]), ([s.first], 0))
         same((instead["jobs"][0]["name"], instead["jobs"][0]["gpu_milli"]), ("first", GPUS * 1000))
         restart(c)
-
-
-@case("of a time at which it ran it says since when and where; after its end, how it ended")
-def _(c):
-    s = Story(c)
-    ran = why(c, s.second, s.ran_ms)
-    same((ran["reasons"], ran["helps"], len(ran["nodes"])), ([], [], 1))
-    assert ran["state"] in ("starting", "running") and s.at_ms <= ran["since_ms"] <= s.ran_ms, ran
-    over = why(c, s.second, s.ended["ended_ms"] + 1)
-    same((over["state"], over["since_ms"], over["message"]), ("cancelled", s.ended["ended_ms"], s.ended["message"]))
-
-
-@case("times that cannot be looked at are refused with what can")
-def _(c):
-    s = Story(c)
-    submitted = c.job(s.second)["submitted_ms"]
-    status, field, detail = refused(c, s.second, submitted - 1)
-    same((status, field), (409, "at_ms"))
-    assert re.search(f"job {s.second} was not there at .* it was submitted at {date(submitted)}", detail), detail
-    status, field, detail = refused(c, s.second, now_ms() + 3600000)
-    same((status, field), (409, "at_ms"))
-    assert "is in the future" in detail, detail
-    same(refused(c, s.second, 0)[0], 400)
-    same(c.call("GET", f"/v1/jobs/999999/why?at_ms={s.at_ms}")[0], 404)
-
-
-@case("jobs of other tenants are counted, not named")
-def _(c):
-    cancel_all(c)
-    others = [sleeper(c, 1, uid=STRANGER, tenant="speech", name="secret") for _ in range(GPUS)]
-    for number in others:
-        c.wait_state(number, "running")
-    mine = sleeper(c, 1, uid=MEMBER, tenant="vision")
-    said = why(c, mine, uid=MEMBER)
-    at_ms = c.job(mine)["submitted_ms"] + said["waited_ms"]
-    then = why(c, mine, at_ms, uid=MEMBER)
-    same(then["instead"], {"jobs": [], "others": GPUS})
-    same(len(why(c, mine, at_ms)["instead"]["jobs"]), GPUS)
-    same(c.call("GET", f"/v1/jobs/{mine}/why?at_ms={at_ms}", uid=STRANGER)[0], 404)
-    assert "secret" not in str(then) and str(STRANGER) not in str(then), then
-
-
-@case("every job that waits at a time says what it said, among many that come and go")
-def _(c):
-    cancel_all(c)
-    first = [sleeper(c, 1) for _ in range(GPUS)]
-    for number in first:
-        c.wait_state(number, "running")
-    said, waiting = [], [sleeper(c, 1 + i % 3, priority=("low", "normal", "high")[i % 3]) for i in range(12)]
-    for number in [*first, *waiting]:
-        said += [(one, *why_now(c, one)) for one in waiting if c.job(one)["state"] == "queued"]
-        tick()
-        end(c, number)
-    wrong = []
-    for number, answer, at_ms in said:
-        then = why(c, number, at_ms)
-        if answer["state"] == "queued" and (then["state"], then["reasons"]) != ("queued", answer["reasons"]):
-            wrong.append((number, at_ms, answer["reasons"], then["state"], then["reasons"]))
-    assert len(said) > 50 and not wrong, wrong
 
 
 # ---- the command ----

@@ -15,7 +15,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import cluster as cl  # noqa: E402
 from cases import Cases, same  # noqa: E402
 from cluster import wait_for  # noqa: E402
-from take_cases import Job, cancel_all, restart, says, touch  # noqa: E402
+from take_cases import Job, cancel_all, says, touch  # noqa: E402
 
 MINUTE_MS, HOUR_MS, DAY_MS = 60_000, 3_600_000, 86_400_000
 GIVEN_BACK = "taken back: its machine is given back; it goes on by itself"
@@ -158,21 +158,6 @@ def _(c):
     finish(job)
 
 
-@case("the daemon is away when its jobs should leave: they leave as soon as it is back")
-def _(c):
-    closes_ms, opens_ms = lend(c)
-    job = counts(c, "away")
-    c.kill_daemon()
-    c.clock.stand_at(closes_ms - 29_000)
-    c.start()
-    c.wait_ready()
-    wait_gone(job, closes_ms)
-    c.clock.turn_to(opens_ms + 1000)
-    look(c)
-    c.wait_state(job.number, "running")
-    finish(job)
-
-
 @case("a job that does not save itself is ended before the window is")
 def _(c):
     closes_ms, opens_ms = lend(c)
@@ -262,69 +247,6 @@ def _(c):
 
 def weekday(c):
     return datetime.datetime.fromtimestamp(c.clock.now_ms() / 1000, datetime.timezone.utc).weekday() < 5
-
-
-@case("the settings file owns its pools; open and close are for everybody who may")
-def _(c):
-    status, answer = put(c, "annex", window="")
-    same(status, 409)
-    assert "settings file" in answer["detail"] and "pools close" in answer["hint"], answer
-    same(c.call("DELETE", "/v1/pools/annex")[0], 409)
-    name = machine(c)["name"]
-    same(put(c, "desks", nodes=[name])[0], 200)
-    status, answer = put(c, "more", nodes=[name])
-    same(status, 409)
-    assert f"'{name}' is in pool 'desks' already" in answer["detail"], answer
-    before = c.ask("GET", "/v1/pools/annex")["open"]
-    c.ask("POST", f"/v1/pools/annex/{'close' if before else 'open'}", {"for": "2h"})
-    same(c.ask("GET", "/v1/pools/annex")["open"], not before)
-    restart(c)
-    same(c.ask("GET", "/v1/pools/annex")["open"], not before)
-    look(c)  # regular again
-    same(c.ask("GET", "/v1/pools/annex")["open"], before)
-
-
-# ---- what is refused ----
-
-REFUSED = (
-    ("PUT", "/v1/pools/x", {"window": "Mon 8-9"}, 400, "window"),
-    ("PUT", "/v1/pools/x", {"window": "zone=Europe/Atlantis; Mon 08:00-09:00"}, 400, "window"),
-    ("PUT", "/v1/pools/x", {"window": 5}, 400, "window"),
-    ("PUT", "/v1/pools/x", {"nodes": "pc1"}, 400, "nodes"),
-    ("PUT", "/v1/pools/x", {"nodes": ["pc["]}, 400, "nodes"),
-    ("PUT", "/v1/pools/x", {"nodes": [""]}, 400, "nodes"),
-    ("PUT", "/v1/pools/x", {"nodes": ["pc1", "pc[1-2]"]}, 400, "nodes"),
-    ("PUT", "/v1/pools/x", {"nodes": ["pc[1-9999]"]}, 413, "nodes"),
-    ("PUT", "/v1/pools/x", {"colour": 1}, 400, "colour"),
-    ("PUT", "/v1/pools/a%20b", {}, 400, None),
-    ("POST", "/v1/pools/annex/close", {}, 400, "for"),
-    ("POST", "/v1/pools/annex/close", {"for": "3h", "until_ms": 5}, 400, "for"),
-    ("POST", "/v1/pools/annex/close", {"for": "soon"}, 400, "for"),
-    ("POST", "/v1/pools/annex/close", {"until_ms": 5}, 409, None),
-    ("POST", "/v1/pools/annex/close", {"until_ms": -1}, 400, "until_ms"),
-    ("POST", "/v1/pools/none/close", {"for": "3h"}, 404, None),
-    ("GET", "/v1/pools/none", None, 404, None),
-    ("DELETE", "/v1/pools/none", None, 404, None),
-)
-
-
-@case("what is wrong is refused by name, with a hint, and nothing changes")
-def _(c):
-    before = c.ask("GET", "/v1/pools")
-    for method, path, body, want, field in REFUSED:
-        status, answer = c.call(method, path, body)
-        same((method, path, body, status, answer.get("field")), (method, path, body, want, field))
-        assert answer.get("hint") or status == 409, answer
-    same(c.ask("GET", "/v1/pools"), before)
-
-
-@case("who is no administrator may look at pools, but not change them")
-def _(c):
-    nobody = 65534
-    same(c.call("GET", "/v1/pools", uid=nobody)[0], 200)
-    for method, path in (("PUT", "/v1/pools/x"), ("DELETE", "/v1/pools/annex"), ("POST", "/v1/pools/annex/open"),
-                         ("POST", "/v1/pools/annex/close"), ("POST", "/v1/pools/annex/regular")):
-        same((path, c.call(method, path, {}, uid=nobody)[0]), (path, 403))
 
 
 @case("a settings file with a wrong pool is refused by field")

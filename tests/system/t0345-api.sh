@@ -1,5 +1,5 @@
 #!/bin/sh
-# What the API refuses and how: every field, every parameter; idempotency, pages, events.
+# What the API refuses and how: one case of each kind over the socket; idempotency, events over a restart.
 # It takes a pattern: t0345-api.sh 'events'
 : "${NIGHTSHIFT_SOURCE:=$(cd "$(dirname "$0")/../.." && pwd)}"
 : "${NIGHTSHIFT_BUILD:=$NIGHTSHIFT_SOURCE/build}"
