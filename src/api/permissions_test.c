@@ -318,7 +318,7 @@ static const struct example {
     { "oauth_userinfo", "/oauth/userinfo", .allowed = "a token that /oauth/token gave" },
     { "oauth_metadata", "/.well-known/oauth-authorization-server", .allowed = "external_url" },
     { "whoami", "/v1/whoami", .body = NULL },
-    { "default_tenant_put", "/v1/whoami/tenant", "{'tenant':''}" },
+    { "default_tenant_put", "/v1/whoami/tenant", .body = "{'tenant':''}" },
     { "server", "/v1/server", .body = NULL },
     { "doctor", "/v1/doctor", .body = NULL },
     { "permissions", "/v1/permissions", .body = NULL },

@@ -14,6 +14,7 @@
 #define BACKLOG 64
 
 static const struct sockaddr_un ctl = { .sun_family = AF_UNIX, .sun_path = "ctl.sock" };
+static const struct sockaddr_un unborn = { .sun_family = AF_UNIX, .sun_path = "ctl.sock.new" };
 static const char *const segments[] = { "log.0", "log.1", "log.2", "log.3" };
 _Static_assert(ARRAY_LEN(segments) == JOBLOG_SEGMENTS, "every segment has a name");
 
@@ -58,7 +59,8 @@ static int bind_within(int dir, int sock)
         return errno;
     if (pid == 0) {
         umask(0177);
-        bool good = fchdir(dir) == 0 && bind(sock, (const struct sockaddr *)&ctl, sizeof ctl) == 0;
+        bool good =
+            fchdir(dir) == 0 && bind(sock, (const struct sockaddr *)&unborn, sizeof unborn) == 0;
         _exit(good ? 0 : errno);
     }
     while (waitpid(pid, &st, 0) < 0)
@@ -67,13 +69,16 @@ static int bind_within(int dir, int sock)
     return WIFEXITED(st) ? WEXITSTATUS(st) : EIO;
 }
 
+/* It gets its name when it listens: whoever sees it is let in. */
 static int make_socket(int dir, struct err *e)
 {
-    if (unlinkat(dir, ctl.sun_path, 0) < 0 && errno != ENOENT)
+    if ((unlinkat(dir, ctl.sun_path, 0) < 0 && errno != ENOENT) ||
+        (unlinkat(dir, unborn.sun_path, 0) < 0 && errno != ENOENT))
         return failed(e, "remove the old", ctl.sun_path);
     AUTO(close_p) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     errno = fd >= 0 ? bind_within(dir, fd) : errno;
-    if (errno != 0 || listen(fd, BACKLOG) < 0)
+    if (errno != 0 || listen(fd, BACKLOG) < 0 ||
+        renameat(dir, unborn.sun_path, dir, ctl.sun_path) < 0)
         return failed(e, "make", ctl.sun_path);
     int made = fd;
     fd = -1;

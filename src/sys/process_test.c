@@ -52,7 +52,8 @@ static void a_grandchild_does_not_hold_us(void)
     AUTO(buf_free) struct buf out = BUF(0);
     struct process_exit how;
     struct err e;
-    CHECK(sh("echo hi; sleep 900 2>/dev/null & exit 0", 1000, TEST_PATIENCE_MS, &out, &how, &e) == 0);
+    CHECK(sh("echo hi; sleep 900 2>/dev/null & exit 0", 1000, TEST_PATIENCE_MS, &out, &how, &e) ==
+          0);
     CHECK_STR(out.p, "hi\n");
 }
 

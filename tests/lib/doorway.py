@@ -1,9 +1,11 @@
 """doorway - a real daemon with every way to sign in, its servers around it on loopback, and browsers without a screen."""
+import contextlib
 import http.client
 import json
 import os
 import signal
 import subprocess
+import time
 import urllib.parse
 
 import claims
@@ -134,7 +136,20 @@ class Doorway(cl.Cluster):
 
     def turn(self, ahead_ms):
         """Its clock, so many milliseconds ahead."""
-        self._write("ahead.new", str(ahead_ms))
+        self.ahead_ms = ahead_ms
+        self._set_clock(str(ahead_ms))
+
+    @contextlib.contextmanager
+    def standing(self):
+        """Its clock stands meanwhile: what somebody has to wait for does not come, however long our tries take."""
+        self._set_clock(f"={int(time.time() * 1000) + self.ahead_ms}")
+        try:
+            yield
+        finally:
+            self.turn(self.ahead_ms)
+
+    def _set_clock(self, text):
+        self._write("ahead.new", text)
         os.rename(f"{self.folder}/ahead.new", f"{self.folder}/ahead")
 
     def browser(self, source="127.0.0.1"):

@@ -149,7 +149,7 @@ def _(w):
 def _(w):
     w.choose("ada", webhook=w.hook.url())
     number = w.begin("ada", "trap 'exit 85' USR1; while :; do sleep 0.1; done",
-                     freeze={"mode": "signal", "signal": "USR1", "grace": "60s"}, name="long")
+                     freeze={"mode": "signal", "signal": "USR1", "grace": "5m"}, name="long")
     w.c.wait_state(number, "running")
     wait_for("its trap", lambda: w.c.call("POST", f"/v1/jobs/{number}/freeze")[0] == 200)
     w.c.wait_state(number, "frozen")

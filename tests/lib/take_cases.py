@@ -52,7 +52,7 @@ def touch(path):
 
 class Job:
     """One that counts, in a tenant."""
-    def __init__(self, c, name, tenant, script=COUNTER, grace="30s", mode="signal"):
+    def __init__(self, c, name, tenant, script=COUNTER, grace="5m", mode="signal"):
         self.c, self.at = c, f"{c.work}/{name}"
         self.number = c.submit(["sh", "-c", script.format(at=self.at)], name=name, tenant=tenant,
                                resources={"gpus": 1, "cpus": 1, "mem": "64Mi"}, volumes=[f"{c.work}:{c.work}"],
