@@ -387,12 +387,15 @@ static void on_got(void *ctx, const struct kube_reply *r)
     AUTO(json_free_p) struct json_doc *d = r->status == 200 ? json_read(r->body, &e) : NULL;
     AUTO(free_p) struct kube_pod *p = d ? kube_pod_read(json_root(d), &e) : NULL;
     struct task_id whose;
-    if (p && (!kube_pod_task(p, &whose) || !p->has_finalizer)) {
+    bool strange = p && (!kube_pod_task(p, &whose) || !p->has_finalizer);
+    if (p || r->status == 404)
+        t->anothers = strange || (p && pods_anothers(k, p));
+    if (strange) {
         task_fail(k, t, ERR_CONFLICT, "somebody else has made a pod called %s in %s", t->pod,
                   t->space);
         return;
     }
-    if (p && pods_anothers(k, p)) { /* whatever became of that one is not what becomes of ours */
+    if (p && t->anothers) { /* whatever became of that one is not what becomes of ours */
         task_tell_progress(k, t, "a pod of another daemon still has its pod's name");
         if (t->stuck_since_ms == 0)
             t->stuck_since_ms = kube_now_ms(k);
@@ -421,6 +424,8 @@ static void on_made(void *ctx, const struct kube_reply *r)
     struct err e;
     if (!t)
         return;
+    if (r->status == 201)
+        t->anothers = false;
     if (t->step != STEP_MAKING) { /* the watch was faster than the answer */
         tasks_step(k, t);
         return;
@@ -566,7 +571,7 @@ static void on_removed(void *ctx, const struct kube_reply *r)
 static void release(struct kube *k, struct task *t)
 {
     char path[512];
-    if (t->gang || t->gone) {
+    if (t->gang || t->gone || t->anothers) {
         tasks_drop(k, t);
         return;
     }
@@ -589,7 +594,9 @@ void tasks_step(struct kube *k, struct task *t)
     if (t->forgotten && t->step == STEP_ENDED) {
         release(k, t);
     } else if (t->stop && !t->stop_sent && t->step != STEP_ENDED) {
-        if (!t->gang)
+        if (t->anothers)
+            task_ended(k, t, t->stop_why, 0, SIGTERM);
+        else if (!t->gang)
             delete_pod(k, t);
         else if ((!t->freeze || !owners_take(t->gang)) && t->step > STEP_MAKING)
             evict_pod(k, t);
