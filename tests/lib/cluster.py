@@ -16,10 +16,10 @@ import tempfile
 import time
 
 import claims
+from patience import PATIENCE_S
 
 BUILD = os.environ["NIGHTSHIFT_BUILD"]
 LIBEXEC = os.environ.get("NIGHTSHIFT_LIBEXEC", BUILD)
-PATIENCE_S = 120  # a bound for what is broken, not for what is slow
 JOB_UID = 700000000  # root has no account that jobs may use, so it gets the first of ours
 IDLE_NETWORKS = 32  # about as many as ran at once
 ENDED = ("succeeded", "failed", "cancelled")

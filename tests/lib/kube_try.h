@@ -20,7 +20,7 @@
 #include "sys/loop.h"
 #include "tests/lib/test.h"
 
-#define TRY_PATIENCE_MS 30000
+#define TRY_PATIENCE_MS 300000
 #define TRY_UNUSED __attribute__((unused))
 #define TRY_CONNS 256
 #define TRY_BYTES ((size_t)64 << 20)
