@@ -545,6 +545,22 @@ def _(c):
         w.check()
 
 
+@tried("of a gang some go while no daemon is there: the rest is left alone")
+def _(c):
+    names = [f"rest-{i}" for i in range(4)]
+    make_gang(c, "rest", 4)
+    wait_bound(c, *names)
+    job = c.wait_state(job_named(c, "rest")["id"], "running")["id"]
+    c.kill_daemon()
+    for name in names[:2]:
+        c.rig.delete(f"{pods_of()}/{name}", {"gracePeriodSeconds": 0})
+    c.start()
+    c.wait_ready()
+    placed_another(c)
+    same(sorted(p["metadata"]["name"] for p in live(c)), names[2:])
+    same(c.job(job)["state"], "running")
+
+
 # ---- machines that are lent ----
 
 def taints(c, node):
