@@ -56,7 +56,7 @@ test-kube: deps             ## the tests on a real Kubernetes, which is built on
 	@./tools/install-deps --kube --image
 	@./tests/kube/build
 	@./tests/kube/build-helm
-	@$(MAKE) --no-print-directory tests TESTS='--suite kube $(ARGS)'
+	@$(MAKE) --no-print-directory tests TESTS='--suite kube --num-processes 2 $(ARGS)'
 
 test-kube-long: deps        ## the same with the real operators of JobSet, Kubeflow and Ray, built once too
 	@./tools/install-deps --kube --image

@@ -212,5 +212,3 @@ class Site:
                 yield Process(c.daemon.pid, c.wait_ready)
             except Stuck as e:
                 raise Stuck(f"{e}\n{c.log_tail()}") from e
-        lease = "/apis/coordination.k8s.io/v1/namespaces/nightshift/leases"
-        self.rig.ask("DELETE", lease)  # it was killed: the next one need not wait

@@ -130,6 +130,26 @@ static void a_failed_part_does_not_end_the_others(void)
     controlling_end(&t);
 }
 
+static void a_part_that_went_does_not_end_the_others_when_the_engine_is_back(void)
+{
+    struct controlling t;
+    controlling_begin(&t, NULL);
+    uint64_t id = observe(&t, "gang/x", 2, 1, false);
+    controlling_wait(&t, 1000);
+    struct engine_event ev = { .kind = ENGINE_ENDED, .task = { id, 1, 0 } };
+    ev.ended.why = END_LOST;
+    ev.ended.signal = 9;
+    control_engine_event(t.c, &ev);
+    controlling_settle(&t);
+    engine_sim_away(&t.sim, true);
+    controlling_settle(&t);
+    engine_sim_away(&t.sim, false);
+    controlling_wait(&t, 20000);
+    CHECK_STR(controlling_state(&t, id), "running");
+    CHECK_INT(engine_sim_counts(&t.sim).alive, 2);
+    controlling_end(&t);
+}
+
 static void what_is_refused_is_told_why(void)
 {
     struct controlling t;
@@ -196,6 +216,8 @@ static const struct test tests[] = {
       what_has_a_place_is_taken_up_only_by_a_job_that_is_known },
     { "what vanishes while it waits is over", what_vanishes_while_it_waits_is_over },
     { "a failed part does not end the others", a_failed_part_does_not_end_the_others },
+    { "a part that went does not end the others when the engine is back",
+      a_part_that_went_does_not_end_the_others_when_the_engine_is_back },
     { "what is refused is told why", what_is_refused_is_told_why },
     { "a job that the store has lost is written down before we are ready",
       a_job_the_store_lost_is_written_down_before_we_are_ready },

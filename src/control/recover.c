@@ -104,7 +104,8 @@ static void intend_again(struct control *c, struct entry *en)
 {
     bool unknown = any_task(en, TASK_UNKNOWN);
     enum job_state s = en->now.state;
-    if (s == JOB_STOPPING || (en->bad != NONE && s != JOB_FREEZING))
+    bool whole_or_not = en->bad != NONE && !en->observed; /* others decide what becomes of theirs */
+    if (s == JOB_STOPPING || (whole_or_not && s != JOB_FREEZING))
         job_stop(c, en, END_STOPPED);
     else if (unknown)
         job_start_again(c, en);

@@ -358,8 +358,8 @@ static void task_ended(struct control *c, struct entry *en, uint32_t replica, st
         en->bad = replica;
     if (all_tasks(en, TASK_ENDED, TASK_ENDED))
         finish(c, en);
-    else if (!good && !ends_one_by_one(en) && !en->ref) /* others decide what becomes of theirs */
-        job_stop(c, en, END_STOPPED);                   /* a gang runs whole or not at all */
+    else if (!good && !ends_one_by_one(en) && !en->observed) /* or others decide about theirs */
+        job_stop(c, en, END_STOPPED);                        /* a gang runs whole or not at all */
     else
         job_settle(c, en);
     turn_close_soon(c, false);

@@ -16,6 +16,8 @@ import re
 import subprocess
 import tarfile
 
+from parts import PATIENCE_S
+
 LINK = -1
 DOMAIN = "rig.test"
 PAUSE, BUSYBOX, PYTHON = (f"{DOMAIN}/{name}:1" for name in ("pause", "busybox", "python"))
@@ -80,7 +82,7 @@ def pause_program(folder):
     path = f"{folder}/pause"
     if not os.path.exists(path):
         subprocess.run(["gcc", "-x", "c", "-Os", "-static", "-s", "-o", path, "-"], input=PAUSE_SOURCE.encode(),
-                       timeout=60, check=True)
+                       timeout=PATIENCE_S, check=True)
     return path
 
 
@@ -94,7 +96,7 @@ def busybox(folder):
 
 def busybox_files():
     """A system that runs scripts, to add to."""
-    names = subprocess.run(["/bin/busybox", "--list"], capture_output=True, text=True, timeout=10, check=True)
+    names = subprocess.run(["/bin/busybox", "--list"], capture_output=True, text=True, timeout=PATIENCE_S, check=True)
     return [("bin/busybox", "/bin/busybox", 0o755), ("tmp/.keep", b"", 0o644), ("root/.keep", b"", 0o644),
             ("etc/passwd", b"root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n", 0o644),
             ("etc/group", b"root:x:0:\nnogroup:x:65534:\n", 0o644)] + \
@@ -119,7 +121,7 @@ def python_files():
 
 def shared_libraries(programs):
     """The libraries of programs, at the paths where the loader looks for them."""
-    found = subprocess.run(["ldd", *programs], capture_output=True, text=True, timeout=60, check=False).stdout
+    found = subprocess.run(["ldd", *programs], capture_output=True, text=True, timeout=PATIENCE_S, check=False).stdout
     paths = sorted(set(re.findall(r"(/\S+) \(0x", found)))
     return [(path[1:], os.path.realpath(path), 0o755) for path in paths]
 

@@ -17,7 +17,7 @@ import subprocess
 import time
 
 import images as images_of
-from parts import Failed, Part, wait
+from parts import PATIENCE_S, Failed, Part, wait
 
 NEEDS = ["containerd", "ctr", "runc", "busybox", "iptables", "ip", "unshare", "nsenter", "gcc"]
 CNI = "/usr/lib/cni"
@@ -67,7 +67,7 @@ disabled_plugins = ["io.containerd.snapshotter.v1.btrfs", "io.containerd.snapsho
 
 
 def ip(*args):
-    done = subprocess.run(["ip", *args], capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run(["ip", *args], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     if done.returncode:
         raise Failed(f"ip {' '.join(args)}: {done.stderr.strip()}")
 
@@ -106,7 +106,7 @@ def remove_cgroup(top):
             except OSError:
                 kill_in(folder)
         return not os.path.exists(top)
-    wait(gone, f"{top} is empty and removed", 20)
+    wait(gone, f"{top} is empty and removed")
 
 
 def kill_in(cgroup):
@@ -278,7 +278,7 @@ class Node:
     def _part(self, name, argv, ready):
         return Part(f"{self.name}/{name}", lambda: self.enter() + argv, ready, self.rig.folder)
 
-    def run(self, *argv, check=True, timeout=120):
+    def run(self, *argv, check=True, timeout=PATIENCE_S):
         """Runs a command on the machine; returns what subprocess.run does."""
         done = subprocess.run(self.enter() + list(argv), capture_output=True, text=True, timeout=timeout, check=False)
         if check and done.returncode:

@@ -8,10 +8,8 @@ import time
 
 sys.path.append(os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "lib"))
 import claims  # noqa: E402
+from patience import PATIENCE_S  # noqa: E402
 
-PATIENCE_S = 60
-STARTING_S = 120  # a second or two, but machines are busy
-STOPPING_S = 20
 MARK = "NIGHTSHIFT_RIG"  # in the environment of whatever a rig starts
 # Dies with the thread that started it: start a rig in one that lives as long as the rig.
 UNTIL_WE_DIE = ["setpriv", "--pdeathsig", "KILL", "--"]
@@ -84,8 +82,8 @@ class Part:
             self.process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log,
                                             stderr=log, start_new_session=True, env=self.environment)
 
-    def wait_ready(self, seconds=STARTING_S):
-        wait(self.ready, f"{self.name} is ready; see {self.log}", seconds, self.check)
+    def wait_ready(self):
+        wait(self.ready, f"{self.name} is ready; see {self.log}", alive=self.check)
 
     def check(self):
         if self.process and self.process.poll() is not None:
@@ -105,8 +103,8 @@ class Part:
             self.send(number)
             self.send(signal.SIGCONT)
             try:
-                self.process.wait(STOPPING_S)
+                self.process.wait(PATIENCE_S)
             except subprocess.TimeoutExpired:
                 self.send(signal.SIGKILL)
-                self.process.wait(STOPPING_S)
+                self.process.wait(PATIENCE_S)
         self.process = None

@@ -3,9 +3,11 @@ import os
 import re
 import subprocess
 
+from parts import PATIENCE_S
+
 
 def openssl(*args):
-    done = subprocess.run(["openssl", *args], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(["openssl", *args], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     if done.returncode:
         raise OSError(f"openssl {args[0]}: {done.stderr.strip()}")
 

@@ -56,7 +56,7 @@ def why_not(real=False):
 
 def programs():
     """The folder of kube-apiserver and its like."""
-    done = subprocess.run([f"{HERE}/build", "--where"], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run([f"{HERE}/build", "--where"], capture_output=True, text=True, timeout=PATIENCE_S, check=True)
     return done.stdout.strip()
 
 
@@ -104,7 +104,7 @@ def clear(number):
     for pid in pids_of(folder):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-    wait(lambda: not pids_of(folder), f"the processes of {folder} end", 20)
+    wait(lambda: not pids_of(folder), f"the processes of {folder} end")
     if os.geteuid() == 0:
         nodes.clear(number)
     shutil.rmtree(folder, ignore_errors=True)
@@ -126,6 +126,7 @@ class Rig:
         self.parts, self.nodes = {}, {}
         self.local = threading.local()
         self.kubeconfigs, self.archives = 0, []
+        self.granted = None  # the daemon's kubeconfig, once there is one (tests/lib/kube_cluster.py)
         self.slot = None
 
     def __enter__(self):
@@ -198,7 +199,7 @@ class Rig:
         options = {"context": trust} if scheme == "https" else {}
 
         def healthy():
-            connection = kind("127.0.0.1", self.ports[name], timeout=5, **options)
+            connection = kind("127.0.0.1", self.ports[name], timeout=PATIENCE_S, **options)
             try:
                 connection.request("GET", path)
                 return connection.getresponse().status == 200
@@ -261,7 +262,7 @@ class Rig:
     def kubectl(self, *args, input=None):
         """What it prints; raises Failed with what it says when it fails."""
         done = subprocess.run([f"{self.programs}/kubectl", f"--kubeconfig={self.kubeconfig}", *args], input=input,
-                              capture_output=True, text=True, timeout=120, check=False,
+                              capture_output=True, text=True, timeout=PATIENCE_S, check=False,
                               env={"PATH": os.environ["PATH"], "HOME": self.folder})
         if done.returncode:
             raise Failed(f"kubectl {' '.join(args)}: exit {done.returncode}: {done.stderr.strip()}")

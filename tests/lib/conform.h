@@ -38,7 +38,8 @@ struct conform {
                 struct task_id t); /* how often its program began, and knows its signals */
     void *ctx;
     int64_t patience_ms; /* how long something may take */
-    int64_t quiet_ms;    /* how long nothing must happen to believe that nothing will */
+    int64_t
+        quiet_ms; /* how long nothing must happen to believe that nothing will; 0: time is real */
     /* what was told */
     struct conform_event *seen;
     size_t n, cap, mark;

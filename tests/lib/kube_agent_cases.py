@@ -114,18 +114,18 @@ def _(lab):
     cl.wait_for("the kubelet", lambda: (lab.kubelet() or {}).get("devices") == 2)
     lab.pod("idle", 0)
     uid = lab.pod("web", 1)
-    cl.wait_for("its device", lambda: lab.kubelet()["devices_given"] == 1 and lab.kubelet()["pods"] >= 2)
+    cl.wait_for("its device", lambda: (lambda k: k and k["devices_given"] == 1 and k["pods"] >= 2)(lab.kubelet()))
     gpu = cl.wait_for("its GPU", lambda: [g for g in lab.gpus().values() if g["pods"]])[0]
     same(gpu["pods"], [{"namespace": "default", "pod": "web", "container": "app", "device": gpu["uuid"], "id": None}])
     pid, at = lab.pid_of(uid), UUIDS.index(gpu["uuid"])
     load = ["memory 80000 60000", "utilisation 90 40", f"process {pid} 50000 compute", f"load {pid} 70"]
     lab.says(*([[], load] if at else [load]))
-    gpu = cl.wait_for("its work", lambda: (lambda g: g if g["util_percent"] == 90 else None)(lab.gpus()[gpu["uuid"]]))
+    gpu = cl.wait_for("its work", lambda: (lambda g: g if g and g["util_percent"] == 90 else None)(lab.gpus().get(gpu["uuid"])))
     same({(p["kind"], p["name"]): (p["util_percent"], p["mem_mib"]) for p in gpu["parts"]},
          {("pod", "default/web/app"): (70.0, 50000), ("unknown", None): (20.0, 10000), ("idle", None): (10.0, 20000)})
     adds_up(gpu)
-    page = lab.c.ask("GET", "/metrics")
-    assert f'UUID="{gpu["uuid"]}"' in page and 'pod="web",namespace="default",container="app"} 90' in page, page
+    cl.wait_for("its series", lambda: (lambda page: f'UUID="{gpu["uuid"]}"' in page and
+                                       'pod="web",namespace="default",container="app"} 90' in page)(lab.c.ask("GET", "/metrics")))
     lab.says()
     for name in ("web", "idle"):
         lab.remove(name)
@@ -144,7 +144,7 @@ def _(lab):
     pid, at = lab.pid_of(uid), UUIDS.index(gpu["uuid"])
     load = ["memory 80000 1000", "utilisation 40 40", f"process {pid} 1000 compute", f"load {pid} 40"]
     lab.says(*([[], load] if at else [load]))
-    gpu = cl.wait_for("its work", lambda: (lambda g: g if g["util_percent"] == 40 else None)(lab.gpus()[gpu["uuid"]]))
+    gpu = cl.wait_for("its work", lambda: (lambda g: g if g and g["util_percent"] == 40 else None)(lab.gpus().get(gpu["uuid"])))
     same([(p["kind"], p["id"], p["pod"], p["util_percent"]) for p in gpu["parts"]][0], ("job", job, f"nightshift-{job}-1-0", 40.0))
     adds_up(gpu)
     lab.says()

@@ -11,6 +11,7 @@ import yaml
 
 import kube_site as ks
 from cases import Cases, Skip, same
+from patience import PATIENCE_S
 from kube_site import BUILD, CHART, DAEMON, HOME, Site, helm, pod, print_tenant, spec, template
 
 case = Cases()
@@ -170,7 +171,7 @@ def _(_site):
 def _(_site):
     if not os.path.exists(f"{BUILD}/nightshiftd"):
         raise Skip("nightshiftd is not built")
-    options = subprocess.run([f"{BUILD}/nightshiftd", "--help"], capture_output=True, text=True, timeout=60, check=False)
+    options = subprocess.run([f"{BUILD}/nightshiftd", "--help"], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     if "--kube-namespace" not in options.stdout:
         raise Skip("this nightshiftd has no engine kube")
     for name, values in VALUES.items():
@@ -179,7 +180,7 @@ def _(_site):
             f.write(text)
             f.flush()
             done = subprocess.run([f"{BUILD}/nightshiftd", "--config", f.name, "--print-config"], capture_output=True,
-                                  text=True, timeout=60, check=False)
+                                  text=True, timeout=PATIENCE_S, check=False)
             assert done.returncode == 0, f"{name}: {done.stderr}"
 
 
@@ -211,7 +212,7 @@ def _(site):
             with open(f"{folder}/{name}", "wb") as f:
                 f.write(base64.b64decode(data[name]))
         done = subprocess.run(["openssl", "verify", "-CAfile", f"{folder}/ca.crt", "-verify_hostname",
-                               f"nightshift.{HOME}.svc", f"{folder}/tls.crt"], capture_output=True, text=True, timeout=60, check=False)
+                               f"nightshift.{HOME}.svc", f"{folder}/tls.crt"], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
 
 

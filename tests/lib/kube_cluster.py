@@ -8,6 +8,7 @@ The daemon is the product's program and speaks to the API server as the service 
 with the rights that the chart gives it and no others.
 """
 import contextlib
+import http.client
 import os
 import shutil
 import subprocess
@@ -25,6 +26,7 @@ from rig import Refused, Rig, why_not  # noqa: E402,F401
 INIT_IMAGE = f"{images.DOMAIN}/nightshift:1"
 INIT_PATH = "/usr/libexec/nightshift/nightshift-init"
 OWN = "nightshift"  # the namespace that the daemon is in
+LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{OWN}/leases/nightshift"
 CHART = f"{SOURCE}/deploy/helm/nightshift"
 
 
@@ -35,19 +37,22 @@ def init_image(folder):
 
 
 def helm():
-    done = subprocess.run([f"{KUBE}/build-helm", "--where"], capture_output=True, text=True, timeout=600, check=True)
+    done = subprocess.run([f"{KUBE}/build-helm", "--where"], capture_output=True, text=True, timeout=cl.PATIENCE_S, check=True)
     return done.stdout.strip()
 
 
 def grant(rig):
     """Exactly the chart's rights; the path of the service account's kubeconfig."""
+    if rig.granted:
+        return rig.granted
     with contextlib.suppress(Refused):
         rig.post("/api/v1/namespaces", {"metadata": {"name": OWN}})
     text = subprocess.run([helm(), "template", "nightshift", CHART, "--namespace", OWN,
                            "--show-only", "templates/rbac.yaml", "--show-only", "templates/tenants.yaml"],
-                          capture_output=True, text=True, timeout=60, check=True).stdout
+                          capture_output=True, text=True, timeout=cl.PATIENCE_S, check=True).stdout
     rig.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", input=text)
-    return rig.kubeconfig_for(serviceaccount=f"{OWN}/nightshift")
+    rig.granted = rig.kubeconfig_for(serviceaccount=f"{OWN}/nightshift")
+    return rig.granted
 
 
 class KubeCluster(cl.Cluster):
@@ -80,6 +85,15 @@ class KubeCluster(cl.Cluster):
         self.wait_ready()
         return self
 
+    def submit(self, command, key=None, uid=0, **spec):
+        """Once it is taken: an API server that is slow for long enough costs the daemon its lease, and nobody decides
+        until it has that again."""
+        def taken():
+            status, answer = self.call("POST", "/v1/jobs", {"command": command, **spec}, key=key, uid=uid)
+            assert status < 300 or status == 503, answer
+            return answer["id"] if status < 300 else None
+        return cl.wait_for("the daemon takes a job", taken)
+
     def pods(self, namespace=None):
         where = f"/api/v1/namespaces/{namespace}/pods" if namespace else "/api/v1/pods"
         return self.rig.get(where)["items"]
@@ -90,5 +104,7 @@ class KubeCluster(cl.Cluster):
     def close(self, keep=False):
         if self.daemon and self.daemon.poll() is None:
             self.kill_daemon()
+        with contextlib.suppress(Refused, OSError, http.client.HTTPException):
+            self.rig.delete(LEASE)  # it was killed: the next one, with a store of its own, need not wait until it runs out
         if not keep:
             shutil.rmtree(self.folder, ignore_errors=True)

@@ -7,9 +7,10 @@ import subprocess
 import sys
 
 import kube_site as ks
-from cases import Cases, Skip, same
 import images
+from cases import Cases, Skip, same
 from kube_site import BUILD, CHART, HOME, SOURCE
+from patience import PATIENCE_S
 
 case = Cases()
 NAME = "docker.io/library/nightshift"
@@ -47,7 +48,7 @@ class Lab(ks.rigs.Rig):
     def _install(self):
         archive = f"{self.folder}/nightshift.oci.tar"
         subprocess.run([f"{SOURCE}/deploy/images/build", "--build", BUILD, "--name", NAME, "--tag", "test", "--output", archive],
-                       stdout=subprocess.DEVNULL, timeout=300, check=True)
+                       stdout=subprocess.DEVNULL, timeout=PATIENCE_S, check=True)
         self.real_node("a", images=[archive])
         os.mkdir(f"{self.folder}/volume")
         # Of kind local: unlike a hostPath it is given to the pod's group, as real storage is.
@@ -58,7 +59,7 @@ class Lab(ks.rigs.Rig):
         # What is not the agent would pass the strictest rules (kube_chart_cases); the agent sees the machine.
         self.post("/api/v1/namespaces", {"metadata": {"name": HOME, "labels": {"pod-security.kubernetes.io/enforce": "privileged"}}})
         self.helm("install", "nightshift", CHART)
-        options = subprocess.run([f"{BUILD}/nightshiftd", "--help"], capture_output=True, text=True, timeout=60, check=True)
+        options = subprocess.run([f"{BUILD}/nightshiftd", "--help"], capture_output=True, text=True, timeout=PATIENCE_S, check=True)
         self.engine = "--kube-namespace" in options.stdout
         if not self.engine:
             self.patch(f"/apis/apps/v1/namespaces/{HOME}/statefulsets/nightshift", [
@@ -81,7 +82,7 @@ class Lab(ks.rigs.Rig):
             return one["metadata"]["uid"] != other_than and any(
                 c["type"] == "Ready" and c["status"] == "True" for c in one["status"].get("conditions", []))
         try:
-            self.wait(up, "the daemon's pod is ready", 120)
+            self.wait(up, "the daemon's pod is ready")
         except ks.rigs.Failed:
             print("# " + self.kubectl("-n", HOME, "describe", "pod", "nightshift-0").replace("\n", "\n# "))
             raise
@@ -112,7 +113,7 @@ def _(lab):
         f.write(base64.b64decode(data["ca.crt"]))
     address, host = lab.get(POD)["status"]["podIP"], f"nightshift.{HOME}.svc"
     done = subprocess.run(["curl", "-sS", "--cacert", f"{lab.folder}/ca.crt", "--resolve", f"{host}:7433:{address}",
-                           f"https://{host}:7433/healthz"], capture_output=True, text=True, timeout=60, check=False)
+                           f"https://{host}:7433/healthz"], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     same((done.stdout, done.stderr), ("ok\n", ""))
 
 
@@ -148,7 +149,7 @@ def need_engine(lab):
 
 def ready(lab):
     address = lab.get(POD)["status"]["podIP"]
-    done = subprocess.run(["curl", "-skS", f"https://{address}:7433/readyz"], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(["curl", "-skS", f"https://{address}:7433/readyz"], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     return done.stdout == "ready\n"
 
 
@@ -182,13 +183,13 @@ def _(lab):
         {"ip": lab.get(POD)["status"]["podIP"], "hostnames": [f"nightshift.{HOME}.svc"]}]}}}})
     lab.kubectl("label", "node", "a", "nvidia.com/gpu.present=true")
     agent = f"/api/v1/namespaces/{HOME}/pods?labelSelector=app.kubernetes.io/name%3Dnightshift-agent"
-    lab.wait(lambda: [p for p in lab.get(agent)["items"] if p["status"]["phase"] == "Running"], "the agent's pod", 120)
+    lab.wait(lambda: [p for p in lab.get(agent)["items"] if p["status"]["phase"] == "Running"], "the agent's pod")
     name = lab.get(agent)["items"][0]["metadata"]["name"]
 
     def load():
         return json.loads(lab.inside("nightshift", "nodes", "-o", "json"))["nodes"][0]
     try:
-        lab.wait(lambda: load()["reports"], "its reports", 120)
+        lab.wait(lambda: load()["reports"], "its reports")
     finally:
         print("# " + lab.kubectl("-n", HOME, "logs", name, "--tail", "8").replace("\n", "\n# "))
     program = "/usr/local/libexec/nightshift/nightshift-agent"
@@ -196,7 +197,7 @@ def _(lab):
     rows = dict(line.split(":", 1) for line in lab.kubectl("-n", HOME, "exec", name, "--", "cat", "/proc/self/status").splitlines())
     same((rows["CapEff"].strip(), rows["NoNewPrivs"].strip(), rows["Seccomp"].strip()), ("0" * 16, "1", "2"))
     address = lab.get(agent)["items"][0]["status"]["podIP"]
-    page = subprocess.run(["curl", "-sS", f"http://{address}:9433/metrics"], capture_output=True, text=True, timeout=60, check=True).stdout
+    page = subprocess.run(["curl", "-sS", f"http://{address}:9433/metrics"], capture_output=True, text=True, timeout=PATIENCE_S, check=True).stdout
     assert 'nightshift_agent_reports{node="a"} 1' in page and page.endswith("# EOF\n"), page
     assert int(page.split('nightshift_agent_pods{node="a"} ')[1].split()[0]) >= 2, page  # the daemon's and its own
     lab.kubectl("-n", HOME, "exec", name, "--", program, "hold", "--reason", "mine")

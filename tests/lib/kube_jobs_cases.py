@@ -5,7 +5,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 
 import cluster as cl
 from cases import Cases, same
@@ -18,7 +17,7 @@ COUNTER = """
 f=$NIGHTSHIFT_STATE_DIR/n; n=$(cat $f 2>/dev/null || echo 0)
 trap 'echo saved $n; exit 85' USR1
 echo from $n
-while :; do n=$((n+1)); echo $n > $f.new && mv $f.new $f; sleep 0.1; done
+while :; do n=$((n+1)); echo $n > $f.new && mv $f.new $f; [ $n != 3 ] || echo at 3; sleep 0.1; done
 """
 SMALL = {"resources": {"cpus": 0.1, "mem": "32Mi"}}
 
@@ -26,7 +25,7 @@ SMALL = {"resources": {"cpus": 0.1, "mem": "32Mi"}}
 def run(c, *argv, **more):
     """The command line, as a user would type it."""
     env = {**os.environ, "NIGHTSHIFT_SERVER": f"{c.run}/api.sock"}
-    return subprocess.run([f"{cl.BUILD}/nightshift", *argv], env=env, capture_output=True, text=True, timeout=120,
+    return subprocess.run([f"{cl.BUILD}/nightshift", *argv], env=env, capture_output=True, text=True, timeout=cl.PATIENCE_S,
                           check=False, **more)
 
 
@@ -89,10 +88,10 @@ def _(c):
 
 @case("frozen it saves itself and its pod goes; thawed it goes on from there")
 def _(c):
-    job = c.submit(["sh", "-c", COUNTER], freeze={"mode": "signal", "signal": "USR1", "grace": "20s"}, **SMALL)
+    job = c.submit(["sh", "-c", COUNTER], freeze={"mode": "signal", "signal": "USR1", "grace": "10m"}, **SMALL)
     c.wait_state(job, "running")
     cl.wait_for("it counts", lambda: "from 0" in c.text_of(job))
-    time.sleep(1)  # so that there is something to lose
+    cl.wait_for("there is something to lose", lambda: "at 3" in c.text_of(job))
     c.ask("POST", f"/v1/jobs/{job}/freeze")
     c.wait_state(job, "frozen")
     cl.wait_for("its pod is gone", lambda: not c.job_pods(job))
@@ -109,13 +108,13 @@ def _(c):
 @case("its machines are given back: it saves itself, nothing of it stays there, and it goes on when they are ours again")
 def _(c):
     nodes = ("real1", "real2")
-    job = c.submit(["sh", "-c", COUNTER], freeze={"mode": "signal", "signal": "USR1", "grace": "20s"}, **SMALL)
+    job = c.submit(["sh", "-c", COUNTER], freeze={"mode": "signal", "signal": "USR1", "grace": "10m"}, **SMALL)
     cl.wait_for("it counts", lambda: "from 0" in c.text_of(job))
     c.ask("PUT", "/v1/pools/desks", {})
     for name in nodes:
         c.rig.patch(f"/api/v1/nodes/{name}", {"metadata": {"labels": {"nightshift.dev/pool": "desks"}}})
     cl.wait_for("they are in the pool", lambda: all(n.get("pool") == "desks" for n in c.ask("GET", "/v1/nodes")["nodes"]))
-    time.sleep(1)  # so that there is something to lose
+    cl.wait_for("there is something to lose", lambda: "at 3" in c.text_of(job))
     c.ask("POST", "/v1/pools/desks/close", {"for": "1h"})
     c.wait_state(job, "frozen")
     cl.wait_for("its pod is gone", lambda: not c.job_pods(job))
@@ -170,7 +169,7 @@ def _(c):
 @case("a job that exits 0 during its freeze is finished and stays so")
 def _(c):
     job = c.submit(["sh", "-c", "trap 'exit 0' USR1; echo ready; while :; do sleep 0.1; done"],
-                   freeze={"mode": "signal", "signal": "USR1", "grace": "20s"}, **SMALL)
+                   freeze={"mode": "signal", "signal": "USR1", "grace": "10m"}, **SMALL)
     cl.wait_for("it is ready", lambda: "ready" in c.text_of(job))
     c.ask("POST", f"/v1/jobs/{job}/freeze")
     same(c.wait_end(job)["state"], "succeeded")
@@ -278,10 +277,10 @@ def _(c):
 
 @case("frozen, its store is lost: it is frozen still, and thawed it goes on from what it saved")
 def _(c):
-    job = c.submit(["sh", "-c", COUNTER], freeze={"mode": "signal", "signal": "USR1", "grace": "20s"}, **SMALL)
+    job = c.submit(["sh", "-c", COUNTER], freeze={"mode": "signal", "signal": "USR1", "grace": "10m"}, **SMALL)
     c.wait_state(job, "running")
     cl.wait_for("it counts", lambda: "from 0" in c.text_of(job))
-    time.sleep(1)  # so that there is something to lose
+    cl.wait_for("there is something to lose", lambda: "at 3" in c.text_of(job))
     c.ask("POST", f"/v1/jobs/{job}/freeze")
     c.wait_state(job, "frozen")
     cl.wait_for("its pod is gone", lambda: not c.job_pods(job))

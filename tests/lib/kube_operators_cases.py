@@ -6,11 +6,11 @@ import contextlib
 import os
 import subprocess
 import sys
-import time
 
 import cluster as cl
 import kube_owners
 from cases import Cases, same
+from patience import PATIENCE_S
 from kube_cluster import KUBE, why_not
 from kube_owners import (DONE, MAY, SPACES, bound, clean, gang, is_suspended, of, owner, path_of, restart, suspended_by, wait_frozen,
                          wait_runs)
@@ -22,7 +22,7 @@ NS = "default"  # PyTorchJobs add a container that the rules of a tenant's names
 
 
 def built():
-    return subprocess.run([f"{KUBE}/build-operators", "--where"], capture_output=True, text=True, timeout=60, check=True).stdout.strip()
+    return subprocess.run([f"{KUBE}/build-operators", "--where"], capture_output=True, text=True, timeout=PATIENCE_S, check=True).stdout.strip()
 
 
 def missing():

@@ -164,7 +164,7 @@ def restart(c):
 def rights(c, *values):
     """The chart's, with these values."""
     argv = [helm(), "template", "nightshift", CHART, "--namespace", OWN, "--show-only", "templates/rbac.yaml"]
-    text = subprocess.run([*argv, *(f"--set={v}" for v in values)], capture_output=True, text=True, timeout=60, check=True).stdout
+    text = subprocess.run([*argv, *(f"--set={v}" for v in values)], capture_output=True, text=True, timeout=cl.PATIENCE_S, check=True).stdout
     c.rig.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", input=text)
 
 
@@ -177,7 +177,7 @@ def site(crds=CRDS, nodes=NODES, gpus=GPUS):
             define(rig, *one)
         with KubeCluster(rig) as c:
             text = subprocess.run([helm(), "template", "nightshift", CHART, "--namespace", OWN, "--show-only",
-                                   "templates/admission.yaml"], capture_output=True, text=True, timeout=60, check=True).stdout
+                                   "templates/admission.yaml"], capture_output=True, text=True, timeout=cl.PATIENCE_S, check=True).stdout
             rig.kubectl("apply", "--server-side", "-f", "-", input=text)
             c.settings(SETTINGS)
             c.up()

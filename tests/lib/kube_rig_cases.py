@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 from cases import Cases, same
+from patience import PATIENCE_S
 
 KUBE = os.path.join(os.environ["NIGHTSHIFT_SOURCE"], "tests", "kube")
 sys.path.insert(0, KUBE)
@@ -48,7 +49,7 @@ def _(rig):
     same(rig.get("/version")["gitVersion"][:2], "v1")
     path = rig.kubeconfig_for("nobody:much")
     done = subprocess.run([f"{rig.programs}/kubectl", f"--kubeconfig={path}", "get", "pods"], capture_output=True,
-                          text=True, timeout=60, check=False)
+                          text=True, timeout=PATIENCE_S, check=False)
     assert "nobody:much" in done.stderr and "forbidden" in done.stderr, done.stderr
 
 
@@ -56,7 +57,7 @@ def _(rig):
 def _(rig):
     path = rig.kubeconfig_for(serviceaccount="default/default")
     done = subprocess.run([f"{rig.programs}/kubectl", f"--kubeconfig={path}", "auth", "whoami"], capture_output=True,
-                          text=True, timeout=60, check=False)
+                          text=True, timeout=PATIENCE_S, check=False)
     assert "system:serviceaccount:default:default" in done.stdout, done.stdout + done.stderr
 
 
@@ -110,7 +111,7 @@ def _(rig):
     make_pod(rig, "calls", "a", "sh", "-c", f"until nc {there} 7000 </dev/null; do sleep 0.1; done")
     same(exit_code(wait_phase(rig, "calls", "Succeeded")), 0)
     same(rig.get(f"{PODS}/calls/log"), "from the other side\n")
-    with socket.create_connection((there, 7000), timeout=10) as s:
+    with socket.create_connection((there, 7000), timeout=PATIENCE_S) as s:
         same(s.recv(100), b"from the other side\n")
 
 
@@ -168,7 +169,7 @@ def _(rig):
 
 def reached(address, port):
     try:
-        with socket.create_connection((address, port), timeout=1):
+        with socket.create_connection((address, port), timeout=5):
             return True
     except OSError:
         return False
@@ -213,7 +214,7 @@ def _(rig):
         number, pid = map(int, test.stdout.readline().split())
         assert number != rig.slot.number and left_behind(number)["cgroups"]
         test.send_signal(signal.SIGKILL)
-    rig.wait(lambda: not os.path.exists(f"/proc/{pid}") and not parts.pids_of(f"{BASE}/{number}"), "its processes end", 20)
+    rig.wait(lambda: not os.path.exists(f"/proc/{pid}") and not parts.pids_of(f"{BASE}/{number}"), "its processes end")
     with Rig(controllers=False):
         pass
     check_gone(number)

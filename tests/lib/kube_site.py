@@ -13,6 +13,7 @@ SOURCE, BUILD = os.environ["NIGHTSHIFT_SOURCE"], os.environ["NIGHTSHIFT_BUILD"]
 KUBE = os.path.join(SOURCE, "tests", "kube")
 sys.path.insert(0, KUBE)
 import rig as rigs  # noqa: E402
+from patience import PATIENCE_S  # noqa: E402
 
 CHART = os.path.join(SOURCE, "deploy", "helm", "nightshift")
 HOME = "nightshift"  # the release's namespace
@@ -22,7 +23,7 @@ GPU = "nvidia.com/gpu"
 
 
 def helm_path():
-    done = subprocess.run([f"{KUBE}/build-helm", "--where"], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run([f"{KUBE}/build-helm", "--where"], capture_output=True, text=True, timeout=PATIENCE_S, check=True)
     return done.stdout.strip()
 
 
@@ -43,7 +44,7 @@ def helm(*args, values=None, env=None):
     """What it prints.  values: a dict, as a file of values."""
     more = ["--values", "-"] if values is not None else []
     done = subprocess.run([helm_path(), *args, *more], input=None if values is None else json.dumps(values),
-                          capture_output=True, text=True, timeout=120, check=False, env={**os.environ, **(env or {})})
+                          capture_output=True, text=True, timeout=PATIENCE_S, check=False, env={**os.environ, **(env or {})})
     if done.returncode:
         raise HelmFailed((done.stdout + done.stderr).strip())
     return done.stdout
@@ -54,7 +55,7 @@ def template(values=None, namespace=HOME):
 
 
 def print_tenant(*args):
-    done = subprocess.run([f"{BUILD}/print_tenant", *args], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run([f"{BUILD}/print_tenant", *args], capture_output=True, text=True, timeout=PATIENCE_S, check=True)
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
@@ -142,7 +143,7 @@ class Site(rigs.Rig):
         groups = ["system:authenticated"]
         if user.startswith("system:serviceaccount:"):
             groups += ["system:serviceaccounts", f"system:serviceaccounts:{user.split(':')[2]}"]
-        connection = http.client.HTTPSConnection(self.address, self.ports["apiserver"], context=self.context, timeout=60)
+        connection = http.client.HTTPSConnection(self.address, self.ports["apiserver"], context=self.context, timeout=PATIENCE_S)
         try:
             connection.putrequest(method, path)
             data = b"" if body is None else json.dumps(body).encode()

@@ -15,10 +15,12 @@ from kube_cluster import why_not
 from kube_owners import (BY, MAY, SPACES, bound, clean, done, gang, is_suspended, make_job, of, owner, path_of, restart, rights, site,
                          suspended_by, wait_frozen, wait_runs)
 from kube_pods_cases import jobs, pod, pods_of, run
+from kube_seen import answers, asked, decided, placed_another
 
 case = Cases()
 A, B = SPACES
 ALL = 8  # GPUs
+PLURALS = {"PyTorchJob": "pytorchjobs", "JobSet": "jobsets"}
 
 
 def tried(sentence):
@@ -74,7 +76,7 @@ def _(c):
     cl.wait_for("the other is placed", lambda: bound(c, "theirs") == 4)
     left = [n for n in ("one", "two") if not is_suspended(owner(c, "Job", n))]
     same(len(left), 1)
-    time.sleep(3)  # ten reviews
+    decided(c)
     same(uids(c, left[0]), before[left[0]])
     same(len([j for j in jobs(c) if j["state"] == "frozen"]), 1)
 
@@ -85,7 +87,7 @@ def _(c):
     number, before = wait_runs(c, "stays", ALL)["id"], uids(c, "stays")
     gang(c, "waits", 4)
     cl.wait_for("it waits", lambda: any(j["name"] == "waits" for j in jobs(c)))
-    time.sleep(3)  # ten reviews
+    decided(c)
     same(uids(c, "stays"), before)
     assert not is_suspended(owner(c, "Job", "stays"))
     assert run(c, "freeze", str(number)).returncode != 0
@@ -137,7 +139,7 @@ def _(c):
     stuck = cl.wait_for("it is told", lambda: next((j for j in jobs(c) if "PodDisruptionBudget" in c.job(j["id"]).get("message", "")), None))
     text = c.job(stuck["id"])["message"]
     assert text.startswith("taken back") and "guards 4 of its pods and lets 1 go" in text, text
-    time.sleep(3)  # it is asked for again and again
+    asked(c.rig, "LIST", "poddisruptionbudgets")
     same(uids(c, "one") | uids(c, "two"), before)
     assert not any(is_suspended(owner(c, "Job", name)) for name in guard)
     same(bound(c, "theirs"), 0)
@@ -206,15 +208,16 @@ def by_hand(c, o):
     cl.wait_for("it is suspended", lambda: is_suspended(owner(c, o.kind, o.name)))
     o.work()
     wait_frozen(c, number, o.kind, o.name)
+    there = answers(c.rig, "GET", PLURALS[o.kind])
     restart(c)
-    time.sleep(1)  # whether it is there is looked at
+    c.rig.wait(lambda: answers(c.rig, "GET", PLURALS[o.kind]) > there, "it is looked at whether it is there")
     same(c.job(number)["state"], "frozen")
     same(run(c, "thaw", str(number)).returncode, 0)
     cl.wait_for("it goes on", lambda: not is_suspended(owner(c, o.kind, o.name)))
     o.n -= 1
     o.work()
     cl.wait_for("all but one are there", lambda: len(of(c, o.name)) == o.n)
-    time.sleep(1)
+    placed_another(c, B)
     same(bound(c, o.name, A), 0)
     o.n += 1
     o.work()
@@ -266,7 +269,7 @@ def _(c):
     c.ask("POST", f"/v1/jobs/{number}/thaw")
     assert c.wait_end(number)["state"] in ("failed", "cancelled"), c.job(number)
     restart(c)
-    time.sleep(2)
+    placed_another(c, B)
     assert all(is_suspended(owner(c, "Job", n)) for n in ("mine", "ours"))
     c.rig.patch(path_of("Job", "mine"), {"spec": {"suspend": False}})
     wait_runs(c, "mine", 4)
@@ -328,7 +331,7 @@ def as_daemon(c, kind, patch):
     """The words of a refusal; "" when there is none.  Nothing is changed."""
     argv = [f"{c.rig.programs}/kubectl", f"--kubeconfig={c.kubeconfig}", "-n", A, "patch", kind, "theirs", "--type=merge",
             "--dry-run=server", "-p", json.dumps(patch)]
-    done_ = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False, env={**os.environ, "HOME": c.folder})
+    done_ = subprocess.run(argv, capture_output=True, text=True, timeout=cl.PATIENCE_S, check=False, env={**os.environ, "HOME": c.folder})
     return done_.stderr if done_.returncode else ""
 
 

@@ -388,13 +388,14 @@ static void on_got(void *ctx, const struct kube_reply *r)
     AUTO(free_p) struct kube_pod *p = d ? kube_pod_read(json_root(d), &e) : NULL;
     struct task_id whose;
     bool strange = p && (!kube_pod_task(p, &whose) || !p->has_finalizer);
-    t->anothers = strange || (p && pods_anothers(k, p));
+    if (p || r->status == 404)
+        t->anothers = strange || (p && pods_anothers(k, p));
     if (strange) {
         task_fail(k, t, ERR_CONFLICT, "somebody else has made a pod called %s in %s", t->pod,
                   t->space);
         return;
     }
-    if (t->anothers) { /* whatever became of that one is not what becomes of ours */
+    if (p && t->anothers) { /* whatever became of that one is not what becomes of ours */
         task_tell_progress(k, t, "a pod of another daemon still has its pod's name");
         if (t->stuck_since_ms == 0)
             t->stuck_since_ms = kube_now_ms(k);
