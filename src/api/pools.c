@@ -209,7 +209,7 @@ static int read_window(struct call *c, const struct json *o, struct str *out, bo
         return err_wrap(e, "window");
     if (pool_read_window(*out, control_now_ms(c->api->config.control), &unused, e) < 0) {
         if (!e->hint[0])
-            err_hint(e, "e.g. zone=Europe/Berlin; Mon-Fri 20:00-08:00; Sat-Sun 00:00-24:00");
+            err_hint(e, "e.g. zone=Europe/Berlin; Mon-Sun 20:00-08:00; Sat-Sun 00:00-24:00");
         return err_wrap(e, "window");
     }
     c->field = NULL;

@@ -23,13 +23,18 @@ static void put_line(struct json_out *w, const char *code, const char *text)
     json_end(w, '}');
 }
 
-static void put_starts(struct json_out *w, const struct eta *eta, int64_t now_ms)
+/* With what was said of it when it came, once that has passed. */
+static void put_starts(struct json_out *w, const struct core *core, uint64_t id,
+                       const struct eta *eta, int64_t now_ms)
 {
+    struct job_view v;
     json_begin(w, "starts", '{');
     json_put_i64(w, "p50_ms", eta->p50_ms);
     json_put_i64(w, "p90_ms", eta->p90_ms);
     json_put_i64(w, "p50_in_ms", eta->p50_ms - now_ms);
     json_put_i64(w, "p90_in_ms", eta->p90_ms - now_ms);
+    if (core_job(core, (job_id){ id }, &v) && v.is_stated && v.eta.p50_ms < now_ms)
+        json_put_i64(w, "foreseen_ms", v.eta.p50_ms);
     json_end(w, '}');
 }
 
@@ -72,7 +77,7 @@ void put_explanation(struct json_out *w, struct core *core, const struct store_s
     if (x->before.own || x->before.users)
         put_before(w, &x->before);
     if (x->has_eta)
-        put_starts(w, &x->eta, now_ms);
+        put_starts(w, core, id, &x->eta, now_ms);
     json_begin(w, "helps", '[');
     for (uint32_t i = 0; i < n; i++)
         put_line(w, advice_slug(ad[i].kind), ad[i].text);

@@ -222,7 +222,8 @@ static int run_pools(struct cli *c, const void *opts_p, struct words args, struc
         return show_pool(c, o, args.v[1], e);
     if (strcmp(verb, "set") == 0 && args.n == 2)
         return set_pool(c, o, args.v[1], e);
-    if (strcmp(verb, "rm") == 0 && args.n == 2)
+    bool removes = strcmp(verb, "rm") == 0 || strcmp(verb, "delete") == 0; /* as tokens has it */
+    if (removes && args.n == 2)
         return lent_remove(c, PATH, args.v[1], "these machines may always work now", e);
     for (size_t i = 0; i < ARRAY_LEN(whiles) && args.n == 2; i++)
         if (strcmp(verb, whiles[i]) == 0)
@@ -238,7 +239,7 @@ const struct command command_pools = {
     .help = "machines that are lent at times",
     .more =
         "    nightshift pools set desks --nodes pc1,lab[01-12] \\\n"
-        "        --window 'zone=Europe/Berlin; Mon-Fri 20:00-08:00; Sat-Sun 00:00-24:00'\n"
+        "        --window 'zone=Europe/Berlin; Mon-Sun 20:00-08:00; Sat-Sun 00:00-24:00'\n"
         "    nightshift pools close desks --from 18:00 --for 5h     # a tournament tonight\n"
         "    nightshift pools regular desks                         # as its window says again\n",
     .group = GROUP_CLUSTER,

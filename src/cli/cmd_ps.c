@@ -69,6 +69,10 @@ static void add_where(struct table *t, const struct job *j)
     if (!ended)
         job_add_where(j, &b);
     bool exited = str_is(j->end, "exited");
+    if (b.n && j->state == JOB_IS_STARTING && j->message.n) {
+        buf_addz(&b, ": ");
+        buf_add(&b, j->message);
+    }
     if (b.n == 0 && ended && j->message.n == 0 && exited && job_shell_code(j))
         buf_printf(&b, "exit code %d", job_shell_code(j));
     else if (b.n == 0 && ended)

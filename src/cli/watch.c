@@ -79,6 +79,18 @@ static void show_status(struct watch *w, const char *text)
     w->status_shown = tty;
 }
 
+/* With how far it is; in a file, where each change is a line, without that. */
+static void say_start(const struct job *j, struct buf *b)
+{
+    struct str text = j->message;
+    bool counts = text.n && memmem(text.p, text.n, " %)", 3);
+    const char *open = counts && !term_is_tty(STDERR_FILENO) ? memrchr(text.p, '(', text.n) : NULL;
+    if (open && open > text.p)
+        text.n = (size_t)(open - text.p) - 1;
+    buf_printf(b, "job %llu starts%s", (unsigned long long)j->id, text.n ? ": " : "");
+    buf_add(b, text);
+}
+
 static void say_state(struct watch *w, const struct job *j)
 {
     AUTO(buf_free) struct buf b = BUF(1024);
@@ -96,7 +108,7 @@ static void say_state(struct watch *w, const struct job *j)
         buf_printf(&b, "job %llu is %s%s%.*s", id, job_word_info(j->state)->name,
                    j->reason_text.n ? ": " : "", STR_ARG(j->reason_text));
         break;
-    case JOB_IS_STARTING: buf_printf(&b, "job %llu starts", id); break;
+    case JOB_IS_STARTING: say_start(j, &b); break;
     case JOB_IS_STOPPING: buf_printf(&b, "job %llu is being stopped", id); break;
     case JOB_IS_RUNNING:
         if (strstr(w->status, " is frozen") || strstr(w->status, " is paused"))

@@ -97,6 +97,10 @@ static void add_starts(const struct json *root, struct buf *b)
     const struct json *starts = json_find(root, "starts");
     if (!starts)
         return;
+    int64_t foreseen_ms = field_i64(starts, "foreseen_ms", 0);
+    if (foreseen_ms && !field_i64(root, "at_ms", 0))
+        buf_printf(b, "It was expected to start at about %s, which has passed.\n",
+                   text_time(foreseen_ms, half));
     int64_t p50_ms = field_i64(starts, "p50_in_ms", 0), p90_ms = field_i64(starts, "p90_in_ms", 0);
     buf_printf(b, "%s in about %s, in nine of ten cases within %s.\n",
                field_i64(root, "at_ms", 0) ? "It was expected to start" : "It will start",

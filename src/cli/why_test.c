@@ -33,6 +33,18 @@ static void a_job_that_waits_says_why_until_when_and_what_helps(void)
           "  - take any GPU model\n");
 }
 
+static void a_forecast_that_has_passed_is_said_to_have_passed(void)
+{
+    reads("{\"job\":17,\"state\":\"queued\",\"waited_ms\":7200000,"
+          "\"reasons\":[{\"code\":\"gpus_busy\",\"text\":\"needs 2 GPUs\"}],"
+          "\"starts\":{\"p50_ms\":1,\"p90_ms\":2,\"p50_in_ms\":2400000,\"p90_in_ms\":7200000,"
+          "\"foreseen_ms\":1772366400000}}",
+          "job 17 is queued and has waited 2h:\n"
+          "  - needs 2 GPUs\n"
+          "It was expected to start at about 2026-03-01 12:00, which has passed.\n"
+          "It will start in about 40m, in nine of ten cases within 2h.\n");
+}
+
 static void times_of_a_sentence_are_those_of_the_clock_on_the_wall(void)
 {
     AUTO(buf_free) struct buf b = BUF(1u << 16);
@@ -83,6 +95,8 @@ static void a_time_that_is_past_is_told_in_the_past(void)
 static const struct test tests[] = {
     { "a job that waits says why, until when and what helps",
       a_job_that_waits_says_why_until_when_and_what_helps },
+    { "a forecast that has passed is said to have passed",
+      a_forecast_that_has_passed_is_said_to_have_passed },
     { "times of a sentence are those of the clock on the wall",
       times_of_a_sentence_are_those_of_the_clock_on_the_wall },
     { "one that does not wait says only that", one_that_does_not_wait_says_only_that },

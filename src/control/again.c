@@ -48,7 +48,10 @@ bool job_start_later(struct control *c, struct entry *en, const struct engine_ev
     en->task[failed->task.replica].state = TASK_AGAIN;
     log_event(c->config.log, LOG_WARN_, "task.again", "job=%llu wait_ms=%llu why=%s",
               (unsigned long long)en->id, (unsigned long long)wait_ms, failed->failed.msg);
-    book_set_text(&en->now.message, str_of(failed->failed.msg));
+    AUTO(buf_free) struct buf text = BUF(1200);
+    buf_printf(&text, "%s; trying again (%u of %u)", failed->failed.msg, en->start_tries,
+               START_TRIES);
+    book_set_text(&en->now.message, buf_str(&text));
     turn_save(c, en);
     turn_close_soon(c, false);
     en->again_of = (struct job_ref){ c, en->id };

@@ -388,6 +388,8 @@ static void tell_progress(struct control *c, struct entry *en, const struct engi
     bool freezes = en->ref && en->now.state == JOB_FREEZING; /* and is not let go */
     if (en->now.state != JOB_STARTING && en->now.state != JOB_THAWING && !freezes)
         return;
+    if (en->start_tries && ev->progress.total == 0)
+        return; /* why the last try failed says more than that this one has begun */
     if (freezes && en->taken)
         buf_printf(&text, "%.*s; ", STR_ARG(taken_text(en)));
     buf_add(&text, ev->progress.text);

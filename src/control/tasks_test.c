@@ -278,6 +278,33 @@ static void a_gang_is_frozen_when_all_have_saved_themselves(void)
     controlling_end(&t);
 }
 
+static void a_start_that_is_tried_again_says_why_and_how_often(void)
+{
+    struct controlling t;
+    struct engine_event ev = { .kind = ENGINE_FAILED, .task = { 1, 1, 0 } };
+    const char *why = "image 'x': the registry 'r' does not answer; trying again (1 of 12)";
+    controlling_begin(&t, NULL);
+    uint64_t id = controlling_submit(&t, JOB("", "\"SIM_START_MS\":\"600000\""));
+    controlling_settle(&t);
+    err_set(&ev.failed, ERR_UNAVAILABLE, "image 'x': the registry 'r' does not answer");
+    control_engine_event(t.c, &ev);
+    controlling_settle(&t);
+    CHECK_STR(controlling_text(&t, controlling_job(&t, id).now.message), why);
+    controlling_wait(&t, 1000);
+    ev = (struct engine_event){ .kind = ENGINE_PROGRESS, .task = { 1, 1, 0 } };
+    ev.progress.text = STR("fetching image 'x'"); /* that it has begun anew is no news */
+    control_engine_event(t.c, &ev);
+    controlling_settle(&t);
+    CHECK_STR(controlling_text(&t, controlling_job(&t, id).now.message), why);
+    ev.progress.done = 1;
+    ev.progress.total = 4;
+    control_engine_event(t.c, &ev);
+    controlling_settle(&t);
+    CHECK_STR(controlling_text(&t, controlling_job(&t, id).now.message),
+              "fetching image 'x' (25 %)");
+    controlling_end(&t);
+}
+
 static void words_of_the_start_are_shown_while_it_lasts(void)
 {
     struct controlling t;
@@ -343,6 +370,8 @@ static const struct test tests[] = {
       when_one_of_a_gang_fails_while_it_is_paused_all_end },
     { "a gang is frozen when all have saved themselves",
       a_gang_is_frozen_when_all_have_saved_themselves },
+    { "a start that is tried again says why and how often",
+      a_start_that_is_tried_again_says_why_and_how_often },
     { "words of a start are shown while it lasts", words_of_the_start_are_shown_while_it_lasts },
     { "strangers are stopped and forgotten", strangers_are_stopped_and_forgotten },
 };

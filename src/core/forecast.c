@@ -180,7 +180,8 @@ static bool may_start(const struct core *c, const struct job *j)
 }
 
 /* Of a job that has waited for so long already: what is left of the same interval, but never less
- * than a part of it. */
+ * than a part of it, nor of what it has waited: waits are spread by factors, so whoever is still
+ * there when the time has passed is one of those who wait for long. */
 static struct eta interval(const struct core *c, const struct job *j, double ahead, int64_t now_ms)
 {
     struct outlook o = look_out(&c->forecast, core_tenant(c, j));
@@ -190,7 +191,8 @@ static struct eta interval(const struct core *c, const struct job *j, double ahe
         double spreads = c->forecast.shift[i] + (i ? o.p90 : 0);
         double log = MIN(o.mean + ahead_log(ahead) + spreads * o.spread, WAIT_LOG_MAX);
         int64_t all_ms = MAX((int64_t)(decay_pow2(log) * 1000), SHORT_MS);
-        int64_t left_ms = MAX(all_ms - waited_ms, all_ms / 4);
+        int64_t least_ms = MAX(all_ms / 4, i ? waited_ms : waited_ms / 3);
+        int64_t left_ms = MAX(all_ms - waited_ms, least_ms);
         at[i] = MAX(now_ms + left_ms, first_ms);
     }
     return (struct eta){ at[0], MAX(at[0], at[1]) };

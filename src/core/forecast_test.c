@@ -57,6 +57,24 @@ static void a_forecast_does_not_lie_in_the_past(void)
     }
 }
 
+/* Waits are spread by factors: what was foreseen has passed, and it is not "any moment" for hours. */
+static void whoever_waits_for_longer_than_foreseen_is_told_a_later_time_again_and_again(void)
+{
+    AUTO(small_free) struct small s = lab();
+    struct eta eta;
+    for (int i = 0; i < 9; i++)
+        small_gpus(&s, "a", 1);
+    small_pass(&s);
+    for (int hour = 1; hour < 100; hour++) {
+        s.now_ms += HOUR_MS;
+        small_pass(&s);
+        CHECK(core_eta(s.c, (job_id){ 9 }, s.now_ms, &eta));
+        CHECK_AT(hour, eta.p50_ms - s.now_ms >= hour * HOUR_MS / 4);
+        CHECK_AT(hour, eta.p90_ms - s.now_ms >= hour * HOUR_MS / 2);
+        CHECK_AT(hour, eta.p90_ms - s.now_ms < 10 * hour * HOUR_MS);
+    }
+}
+
 struct tally {
     uint32_t stated, in_50, in_90;
 };
@@ -110,6 +128,8 @@ static const struct test tests[] = {
     { "nothing is said of a job that does not wait", nothing_is_said_of_a_job_that_does_not_wait },
     { "who stands further back is told a later time",
       who_stands_further_back_is_told_a_later_time },
+    { "whoever waits for longer than foreseen is told a later time, again and again",
+      whoever_waits_for_longer_than_foreseen_is_told_a_later_time_again_and_again },
     { "a forecast does not lie in the past", a_forecast_does_not_lie_in_the_past },
     { "half start before P50 and nine in ten before P90",
       half_start_before_p50_and_nine_in_ten_before_p90 },

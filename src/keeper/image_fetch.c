@@ -17,6 +17,7 @@ struct image_fetch {
     const struct image_tools *tools;
     struct image_ref ref;
     struct buf label; /* the reference, for people */
+    struct buf said;  /* what is done with it now, for people */
     struct image_fetch_calls calls;
     int source;
     unsigned number;
@@ -255,7 +256,7 @@ static void explain_sync(const struct image_fetch *f, struct str said, struct er
 static const struct step steps[] = {
     { "fetching", build_copy, check_copy, explain_copy },
     { "unpacking", build_unpack, check_unpack, explain_unpack },
-    { "writing to disk", build_sync, check_sync, explain_sync },
+    { "storing", build_sync, check_sync, explain_sync },
 };
 
 /* ---- running them ---- */
@@ -270,6 +271,7 @@ static struct image_fetch *fetch_free(struct image_fetch *f)
     loop_unwatch(f->look);
     file_close_p(&f->source);
     buf_free(&f->label);
+    buf_free(&f->said);
     arena_free(&f->arena);
     free(f);
     return NULL;
@@ -296,6 +298,16 @@ static void on_step_end(void *ctx, const struct tool_result *r);
 static const char *const passed_on[] = { "HTTP_PROXY",  "HTTPS_PROXY", "NO_PROXY",     "http_proxy",
                                          "https_proxy", "no_proxy",    "SSL_CERT_FILE" };
 
+/* "fetching image 'x:1' from the registry 'docker.io'" */
+static void say_step(struct image_fetch *f)
+{
+    bool from = f->step == &steps[0] && f->ref.kind == IMAGE_DOCKER;
+    f->said.n = 0;
+    buf_printf(&f->said, "%s image '%.300s'", f->step->text, f->label.p);
+    if (from)
+        buf_printf(&f->said, " from the registry '%.200s'", f->ref.registry);
+}
+
 static int run_step(struct image_fetch *f, struct err *e)
 {
     const char *argv[24], *env[ARRAY_LEN(passed_on) + 4];
@@ -309,6 +321,7 @@ static int run_step(struct image_fetch *f, struct err *e)
             env[n++] = arena_printf(&f->arena, "%s=%s", passed_on[i], v);
     }
     env[n] = NULL;
+    say_step(f);
     f->step->build(f, argv);
     f->written = 0;
     int64_t left_ms = f->began_ms + (int64_t)f->tools->timeout_ms - mono_ms();
@@ -351,7 +364,7 @@ static void on_look(void *ctx)
     if (f->too_large)
         tool_kill(f->tool);
     bool unpacking = f->step == &steps[1];
-    f->calls.progress(f->calls.ctx, f->step->text, unpacking ? number[0] : f->written,
+    f->calls.progress(f->calls.ctx, f->said.p, unpacking ? number[0] : f->written,
                       unpacking ? f->manifest.layer_bytes : 0);
 }
 
@@ -417,6 +430,7 @@ struct image_fetch *image_fetch_begin(const struct image_tools *t, const struct 
     *f = (struct image_fetch){ .tools = t,
                                .ref = *ref,
                                .label = BUF(2048),
+                               .said = BUF(2048),
                                .calls = *calls,
                                .source = source,
                                .number = number,

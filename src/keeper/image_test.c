@@ -366,7 +366,7 @@ static bool has_part(const struct world *w)
 static void die_unpacking(void *ctx, struct str text, uint64_t done, uint64_t total)
 {
     (void)ctx, (void)done, (void)total;
-    if (str_is(text, "unpacking"))
+    if (text.n > 9 && memcmp(text.p, "unpacking", 9) == 0)
         raise(SIGKILL);
 }
 

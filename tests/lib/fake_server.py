@@ -186,6 +186,9 @@ class Cluster:
                "end": None, "message": None, "where": [], "array": first if index is not None else None,
                "array_index": index, "spec": spec}
         self.jobs[number] = job
+        if job["name"].startswith("pulling"):
+            job.update(state="starting", where=[{"node": "desk1", "gpus": [], "milli": 0}], reason=None, reason_text=None,
+                       message="image 'x:1': the registry 'r' does not answer; trying again (2 of 12)")
         self.event(job, None)
         if job["state"] == "queued" and not job["name"].startswith(("stuck", "late")):
             self.start(job)

@@ -169,6 +169,12 @@ test_expect 'a dry run makes no job' '
     exits_with 2 nightshift submit --dry-run bad.yaml 2>err && grep "^nightshift: bad.yaml:5: " err &&
     [ "$(nightshift ps -a -o name | wc -l)" = "$n" ]'
 
+test_expect 'a start that takes its time says what it is doing, and what failed' '
+    nightshift run --name pulling1 -- true 2>pull.err & run=$!
+    until_true grep "starts: image .x:1.: the registry .r. does not answer; trying again (2 of 12)" pull.err &&
+    nightshift ps -n pulling1 | grep "desk1: image .x:1.: the registry" && nightshift cancel "$(nightshift ps -n pulling1 -o name)" &&
+    exits_with 1 wait $run || { cat pull.err; false; }'
+
 test_expect 'many jobs are changed by few requests, and one that cannot be holds up no other' '
     id=$(nightshift run -d --array 0-1499 --name stuckmany -g 1 true | sed "s/-.*//") && : >requests.log &&
     nightshift cancel "${id}_[10-1499]" >out && grep "^cancelled 1490 jobs$" out && [ "$(grep -c POST requests.log)" = 2 ] &&

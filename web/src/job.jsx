@@ -42,12 +42,12 @@ function Actions({ j }) {
 /* ---- why ---- */
 
 function Why({ j }) {
-  const w = why(j.id).value;
+  const w = now.value && why(j.id).value; /* a forecast that has passed is asked for anew */
   if (!w) return null;
   const before = [w.before?.own && `${many(w.before.own, 'job')} of the same user`, w.before?.users && many(w.before.users, 'other user')].filter(Boolean).join(' and ');
   return <section class="card" aria-labelledby="h-why">
     <h2 id="h-why">Why it waits</h2>
-    {w.starts && <p class="eta"><b>Starts about {hour(w.starts.p50_ms)}</b><span class="soft">in nine of ten cases before {hour(w.starts.p90_ms)}</span></p>}
+    {w.starts && <p class="eta"><b>Starts about {hour(w.starts.p50_ms)}</b><span class="soft">in nine of ten cases before {hour(w.starts.p90_ms)}{w.starts.foreseen_ms && `; it was expected at about ${hour(w.starts.foreseen_ms)}, which has passed`}</span></p>}
     <ul class="points">{(w.reasons ?? []).map((r, i) => <li key={i}>{onTheWall(r.text)}</li>)}
       {before && <li>When room comes, it is first the turn of {before}.</li>}</ul>
     {w.helps?.length > 0 && <><h3>It would start now if you</h3><ul class="points">{w.helps.map((h, i) => <li key={i}>{onTheWall(h.text)}</li>)}</ul></>}

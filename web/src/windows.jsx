@@ -42,7 +42,7 @@ function Week({ pool }) {
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone ?? 'UTC';
 const put = (name, body) => send('PUT', `/v1/pools/${encodeURIComponent(name)}`, body);
 const list = (text) => text.split(/[\s,]+(?![^[]*\])/).filter(Boolean);
-const NIGHTS = `zone=${zone}; Mon-Fri 20:00-08:00; Sat-Sun 00:00-24:00`;
+const NIGHTS = `zone=${zone}; Mon-Sun 20:00-08:00; Sat-Sun 00:00-24:00`;
 
 function edit(pool) {
   const known = pool?.nodes.map((n) => n.name).join(', ') ?? (nodes.value ?? []).filter((n) => !n.pool).map((n) => n.name).slice(0, 5).join(', ');
