@@ -30,6 +30,7 @@ struct config {
     uint64_t log_bytes, scratch_bytes, pids_max, uid_min, uid_base;
     int64_t keep_logs_ms, keep_jobs_ms, keep_audit_ms;
     uint64_t keep_logs_bytes;
+    const char *const *volumes_allow, *const *volumes_deny; /* end with NULL; NULL: none */
     const char *on_stop;
     /* Kubernetes */
     const char *kube_config, *kube_context, *kube_namespace, *kube_namespace_prefix;

@@ -50,6 +50,7 @@ const char *engine_cap_help(enum engine_cap c);
 /* As which account a task runs. */
 struct engine_user {
     struct str name, home;
+    struct str home_else; /* what is there instead when the home is not; empty: nothing */
     uint32_t uid, gid;
     const uint32_t *groups;
     uint32_t n_groups;

@@ -31,7 +31,7 @@ struct env {
     enum keeper_mode mode;
     const char *state, *run; /* folders */
     const char *init, *crun; /* programs, absolute; crun is "" in plain mode */
-    struct sealed crun_copy; /* what is started in its place */
+    struct sealed crun_copy, init_copy; /* what is started in their place */
     const char *dev;         /* where device nodes are */
     const char *cdi;         /* where CDI specs are; NULL: where they usually are */
     const char *hide;        /* the mount crun must not see; NULL: none */

@@ -2,6 +2,7 @@
 #ifndef NS_KEEPER_LIFE_H
 #define NS_KEEPER_LIFE_H
 
+#include "keeper/bundle.h"
 #include "keeper/spawn.h"
 #include "keeper/task.h"
 #include "keeper/taskfile.h"
@@ -32,6 +33,7 @@ struct task {
     bool net_wanted, own_rootfs; /* own_rootfs: an image's overlay is mounted */
     char netns[LIFE_PATH_MAX], address[16], scratch[SCRATCH_PATH_MAX];
     char digest[80];
+    struct bundle_begin begin, begin_else; /* where it begins; and where else, when that is missing */
     int status_fd;       /* locked, from the beginning until the child has it; else -1 */
     int64_t start_by_ms; /* starting: when to give up */
 
@@ -67,6 +69,7 @@ int launch_paths(struct task *t, struct err *e) MUST_USE;
 int launch_write(struct task *t, struct err *e) MUST_USE; /* its files, and the lock */
 void launch_begin(struct task *t);
 void launch_cancel(struct task *t); /* what it waits for is not wanted any more */
+int launch_init_copy(struct task *t); /* nightshift-init, sealed; the env's own; -1: by its path */
 
 /* watch.c */
 int watch_connect(struct task *t, struct err *e) MUST_USE;

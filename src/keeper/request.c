@@ -18,8 +18,9 @@ static const char *const start_keys[] = {
     "do",       "task",        "tenant",    "user",     "argv",        "env",       "workdir",
     "cwd",      "stdin",       "image",     "network",  "tty",         "cpu_milli", "mem_mib",
     "pids_max", "scratch_mib", "log_bytes", "grace_ms", "max_time_ms", "gpus",      "volumes",
+    "volumes_allow", "volumes_deny",
 };
-static const char *const user_keys[] = { "name", "uid", "gid", "groups", "home" };
+static const char *const user_keys[] = { "name", "uid", "gid", "groups", "home", "home_else" };
 static const char *const gpu_keys[] = { "index", "uuid", "milli" };
 static const char *const volume_keys[] = { "from", "to", "ro" };
 
@@ -234,17 +235,19 @@ static int read_groups(const struct json *o, struct arena *a, struct engine_user
 static int read_user(const struct json *o, struct arena *a, struct engine_user *u, struct err *e)
 {
     const struct json *v = json_find(o, "user");
-    const char *name = "", *home = "";
+    const char *name = "", *home = "", *home_else = "";
     uint64_t uid = 0, gid = 0;
     if (!v || !json_is_object(v))
         return err_set(e, ERR_INVALID, "field 'user': must be an object");
     if (json_only(v, user_keys, ARRAY_LEN(user_keys), e) < 0 ||
         read_name(v, "name", a, &name, e) < 0 || json_need_u64(v, "uid", ID_MAX, &uid, e) < 0 ||
         json_need_u64(v, "gid", ID_MAX, &gid, e) < 0 || read_path(v, "home", a, &home, e) < 0 ||
+        (json_find(v, "home_else") && read_path(v, "home_else", a, &home_else, e) < 0) ||
         read_groups(v, a, u, e) < 0)
         return err_wrap(e, "field 'user'");
     u->name = str_of(name);
     u->home = str_of(home);
+    u->home_else = str_of(home_else);
     u->uid = (uint32_t)uid;
     u->gid = (uint32_t)gid;
     if (is_reserved(home))
@@ -282,6 +285,20 @@ static int read_volume(const struct json *v, struct arena *a, struct start_volum
     return 0;
 }
 
+/* Ends with NULL; lives in `a`. */
+static int read_folders(const struct json *o, const char *key, struct arena *a,
+                        const char *const **out, struct err *e)
+{
+    struct texts t = { 0 };
+    if (read_texts(o, key, REQUEST_FOLDERS_MAX, a, &t, e) < 0)
+        return -1;
+    for (uint32_t i = 0; i < t.n; i++)
+        if (!is_path(str_of(t.list[i])))
+            return wrong(key, str_of(t.list[i]), "is not an absolute path without . and ..", e);
+    *out = t.list;
+    return 0;
+}
+
 static int read_lists(const struct json *o, struct arena *a, struct start *s, struct err *e)
 {
     const struct json *gpus = NULL, *volumes = NULL;
@@ -294,7 +311,9 @@ static int read_lists(const struct json *o, struct arena *a, struct start *s, st
     for (const struct json *v = volumes ? json_first(volumes) : NULL; v; v = json_next(volumes, v))
         if (read_volume(v, a, &s->volume[s->n_volumes++], e) < 0)
             return err_wrap(e, "field 'volumes'");
-    return 0;
+    return read_folders(o, "volumes_allow", a, &s->volumes_allow, e) < 0
+             ? -1
+             : read_folders(o, "volumes_deny", a, &s->volumes_deny, e);
 }
 
 static int read_numbers(const struct json *o, struct start *s, struct err *e)

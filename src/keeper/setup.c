@@ -231,7 +231,7 @@ static int open_folders(struct setup *s, const struct keeper_config *c, struct e
 int setup_open(struct setup *s, const struct keeper_config *c, struct env *env, struct err *e)
 {
     *s = (struct setup){ .lock_fd = -1 };
-    env->crun_copy = SEALED_NONE;
+    env->crun_copy = env->init_copy = SEALED_NONE;
     if (find_init(s, c->init, e) < 0 || mode_choose(c->mode, c->crun, &env->mode, s->crun, e) < 0 ||
         open_folders(s, c, env, e) < 0 || open_groups(s, c, env, e) < 0 || probe(c, env, e) < 0)
         return -1;
@@ -259,6 +259,7 @@ void setup_close(struct setup *s, struct env *env)
     env->scratch = scratch_free(env->scratch);
     env->cgroups = cgroups_free(env->cgroups);
     sealed_clear(&env->crun_copy);
+    sealed_clear(&env->init_copy);
     file_close_p(&s->lock_fd);
 }
 

@@ -266,7 +266,9 @@ static int local_start(void *self, const struct engine_start *s, struct err *e)
                                  .scratch_mib = l->config.scratch_mib,
                                  .pids_max = l->config.pids_max,
                                  .gpu_uuid = (const char *const *)l->gpu_uuid,
-                                 .gpus = l->gpus };
+                                 .gpus = l->gpus,
+                                 .volumes_allow = l->config.volumes_allow,
+                                 .volumes_deny = l->config.volumes_deny };
     if (l->fd < 0)
         return 0;
     request_start(s, &site, &l->out);

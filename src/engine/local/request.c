@@ -28,6 +28,8 @@ static void put_user(struct json_out *w, const struct engine_user *u)
         json_put_u64(w, NULL, u->groups[i]);
     json_end(w, ']');
     json_put_str(w, "home", u->home);
+    if (u->home_else.n)
+        json_put_str(w, "home_else", u->home_else);
     json_end(w, '}');
 }
 
@@ -97,6 +99,8 @@ void request_start(const struct engine_start *s, const struct request_site *site
     json_put_i64(&w, "grace_ms", spec->grace_ms);
     put_gpus(&w, &s->slots[s->task.replica], site);
     put_volumes(&w, spec);
+    put_list(&w, "volumes_allow", site->volumes_allow, NULL);
+    put_list(&w, "volumes_deny", site->volumes_deny, NULL);
     end(&w);
 }
 
