@@ -23,6 +23,7 @@
 #include "wire/keeper.h"
 
 struct task;
+struct strays;
 
 struct env {
     struct loop *loop;
@@ -40,6 +41,8 @@ struct env {
     uint32_t min_uid;
     gid_t gid; /* whose members may connect and read logs */
     uint64_t nofile_max, core_max;
+    int64_t start_limit_ms; /* a start that takes longer has failed */
+    struct strays *strays;
 
     struct cgroups *cgroups;
     struct rootfs_plan host;

@@ -16,7 +16,7 @@
 #include "sys/weak.h"
 #include "wire/joblog.h"
 
-#define START_LIMIT_MS 120000
+#define TURN_MS 1000 /* of a start, before the next may begin */
 #define CTL_BACKLOG 64
 #define STATUS_BYTES 4096
 
@@ -199,7 +199,8 @@ static int spawn(struct task *t, struct err *e)
     if (t->env->mode == KEEPER_MODE_PLAIN) /* crun writes the file otherwise */
         note_pid(t);
     t->state = TASK_STARTING;
-    t->start_by_ms = life_now(t) + START_LIMIT_MS;
+    t->start_by_ms = life_now(t) + t->env->start_limit_ms;
+    t->turn_until_ms = life_now(t) + TURN_MS;
     watch_child(t);
     watch_oom(t);
     return watch_connect(t, e);

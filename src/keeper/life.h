@@ -36,6 +36,7 @@ struct task {
     struct bundle_begin begin, begin_else; /* where it begins; and where else, when that is missing */
     int status_fd;       /* locked, from the beginning until the child has it; else -1 */
     int64_t start_by_ms; /* starting: when to give up */
+    int64_t turn_until_ms; /* and how long others wait for it */
 
     /* the child of ours that became crun; pid 0: another keeper's, or it has ended */
     struct spawn_want *spawn;
@@ -53,10 +54,11 @@ struct task {
     struct loop_watch *oom_watch;
     struct loop_watch *timer;
     unsigned oom_looks; /* how often still to look whether the kernel killed for want of memory */
-    bool killed, pause_told;
+    bool killed, killed_again, pause_told;
     unsigned freeze_looks; /* how often it was not all frozen yet */
     int64_t end_since_ms;  /* ending: since when; 0: not yet */
     unsigned tries;
+    bool abandoned; /* its child, which never became a program, cannot even die */
 };
 
 static inline int64_t life_now(const struct task *t)
@@ -89,6 +91,7 @@ void life_started(struct task *t, int64_t t_ms);
 void life_kill(struct task *t); /* at once, everything */
 void life_arm(struct task *t);  /* the timer, to what comes next */
 void life_slot_done(struct task *t);
+bool life_composes(struct task *t, struct err *e); /* is its child no program yet?  e: what it waits for */
 int life_note(struct task *t, const struct buf *line);
 int life_pid(const struct task *t); /* nightshift-init's, in our numbers; 0: not known */
 

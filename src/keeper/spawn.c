@@ -14,23 +14,6 @@
 
 #define FIRST_FD 3
 
-/* Where the child was when it failed. */
-enum step {
-    STEP_BUSY, /* it has not: it is about to touch what may not answer */
-    STEP_JOIN,
-    STEP_MOUNTS,
-    STEP_COMPOSE,
-    STEP_CWD,
-    STEP_FDS,
-    STEP_EXEC
-};
-
-struct report {
-    enum step step;
-    int cause;
-    struct compose_trouble trouble; /* STEP_COMPOSE; STEP_BUSY: the index */
-};
-
 static int join_groups(const struct spawn_want *w)
 {
     for (int i = 0; i < w->n_join; i++)
@@ -101,14 +84,14 @@ static bool is_folder(const char *path)
 
 static void tell_busy(void *ctx, uint32_t index)
 {
-    const struct report r = { .step = STEP_BUSY, .trouble.index = index };
+    const struct spawn_report r = { .step = SPAWN_BUSY, .trouble.index = index };
     /* A parent that has gone hears of nothing; then this goes on all the same. */
     ssize_t n = write(*(const int *)ctx, &r, sizeof r);
     (void)n;
 }
 
 /* 1: begin in the other folder. */
-static int prepare(const struct spawn_want *w, struct report *r, int report)
+static int prepare(const struct spawn_want *w, struct spawn_report *r, int report)
 {
     if (w->compose)
         return compose_make(w->compose, tell_busy, &report, &r->trouble);
@@ -148,29 +131,29 @@ static void default_signals(void)
 }
 
 /* Returns where it failed, with errno; does not return when all is well. */
-static enum step become(const struct spawn_want *w, struct report *r, int report)
+static enum spawn_step become(const struct spawn_want *w, struct spawn_report *r, int report)
 {
     setsid();
     default_signals();
     umask(022);
     if (join_groups(w) < 0)
-        return STEP_JOIN;
+        return SPAWN_JOIN;
     if (w->compose ? take_mounts(w) < 0 : w->hide && cover_mount(w) < 0)
-        return STEP_MOUNTS;
+        return SPAWN_MOUNTS;
     int other = prepare(w, r, report);
     if (other < 0)
-        return STEP_COMPOSE;
+        return SPAWN_COMPOSE;
     const char *cwd = other && w->cwd ? w->look_else : w->cwd;
     if (chdir(cwd ? cwd : "/") < 0)
-        return STEP_CWD;
+        return SPAWN_CWD;
     if (place_fds(w) < 0)
-        return STEP_FDS;
+        return SPAWN_HANDOVER;
     char *const *argv = (char *const *)(uintptr_t)(other ? w->argv_else : w->argv);
     char *const *env = (char *const *)(uintptr_t)w->env;
     if (w->program >= 0)
         execveat(w->program, "", argv, env, AT_EMPTY_PATH);
     execve(argv[0], argv, env);
-    return STEP_EXEC;
+    return SPAWN_EXEC;
 }
 
 int spawn_child(const struct spawn_want *w, struct spawned *out, struct err *e)
@@ -185,7 +168,7 @@ int spawn_child(const struct spawn_want *w, struct spawned *out, struct err *e)
         return err_set(e, ERR_UNAVAILABLE, "cannot copy a descriptor: %s", strerror(errno));
     pid_t pid = fork();
     if (pid == 0) {
-        struct report r = { 0 };
+        struct spawn_report r = { 0 };
         r.step = become(w, &r, report);
         r.cause = errno;
         if (write(report, &r, sizeof r) < 0)
@@ -316,52 +299,48 @@ static void say_trouble(const struct spawn_want *w, const struct compose_trouble
     err_set(e, ERR_UNAVAILABLE, "cannot put the job's root together: %s", strerror(t->cause));
 }
 
-/* The last that the child said; false: nothing, or no more. */
-static bool read_last(int report, struct report *out, bool *ended)
+/* false: the child runs its program, or has ended. */
+static bool read_last(struct spawned *s)
 {
-    struct report r;
+    struct spawn_report r;
     ssize_t n;
-    bool any = false;
-    while ((n = read(report, &r, sizeof r)) == (ssize_t)sizeof r) {
-        *out = r;
-        any = true;
+    while ((n = read(s->report, &r, sizeof r)) == (ssize_t)sizeof r) {
+        s->last = r;
+        s->said = true;
     }
-    *ended = n == 0;
-    return any;
+    return n < 0;
 }
 
-bool spawn_failure(const struct spawn_want *w, int report, struct err *e)
+bool spawn_failure(const struct spawn_want *w, struct spawned *s, struct err *e)
 {
-    struct report r;
-    bool ended;
-    if (!read_last(report, &r, &ended) || r.step == STEP_BUSY)
+    read_last(s);
+    if (!s->said || s->last.step == SPAWN_BUSY)
         return false;
+    const struct spawn_report r = s->last;
     const char *cause = strerror(r.cause);
     enum err_code code = code_of(r.cause);
     switch (r.step) {
-    case STEP_BUSY: break;
-    case STEP_JOIN: err_set(e, code, "cannot enter the control group: %s", cause); break;
-    case STEP_MOUNTS: err_set(e, code, "cannot make a mount namespace: %s", cause); break;
-    case STEP_COMPOSE: say_trouble(w, &r.trouble, e); break;
-    case STEP_CWD: say_workdir(w->cwd ? w->cwd : "/", r.cause, e); break;
-    case STEP_FDS: err_set(e, code, "cannot hand over descriptors: %s", cause); break;
-    case STEP_EXEC: err_set(e, code, "cannot run '%s': %s", w->argv[0], cause); break;
+    case SPAWN_BUSY: break;
+    case SPAWN_JOIN: err_set(e, code, "cannot enter the control group: %s", cause); break;
+    case SPAWN_MOUNTS: err_set(e, code, "cannot make a mount namespace: %s", cause); break;
+    case SPAWN_COMPOSE: say_trouble(w, &r.trouble, e); break;
+    case SPAWN_CWD: say_workdir(w->cwd ? w->cwd : "/", r.cause, e); break;
+    case SPAWN_HANDOVER: err_set(e, code, "cannot hand over descriptors: %s", cause); break;
+    case SPAWN_EXEC: err_set(e, code, "cannot run '%s': %s", w->argv[0], cause); break;
     }
     return true;
 }
 
-bool spawn_busy(const struct spawn_want *w, int report, struct err *e)
+bool spawn_busy(const struct spawn_want *w, struct spawned *s, struct err *e)
 {
-    struct report r;
-    bool ended;
-    bool any = read_last(report, &r, &ended);
-    if (ended)
+    if (!read_last(s))
         return false;
     const struct compose *c = w->compose;
-    uint32_t at = any && r.step == STEP_BUSY && c ? r.trouble.index : UINT32_MAX;
-    if (c && at < c->n)
-        err_set(e, ERR_UNAVAILABLE, "'%s' does not answer", c->mount[at].from);
+    bool known = c && s->said && s->last.step == SPAWN_BUSY && s->last.trouble.index < c->n;
+    if (known)
+        err_set(e, ERR_UNAVAILABLE, "'%s' does not answer", c->mount[s->last.trouble.index].from);
     else
-        err_set(e, ERR_UNAVAILABLE, "the folder to work in does not answer");
-    return err_hint(e, "it may be on a file server that is away"), true;
+        err_set(e, ERR_UNAVAILABLE, "the folder to begin in does not answer");
+    err_hint(e, "it may be on a file server that is away; submit it again once that is back");
+    return true;
 }

@@ -37,19 +37,38 @@ struct spawn_want {
     const char *look, *look_else; /* without that: folders to begin in, outside; NULL: not looked at */
 };
 
+/* Where the child was when it failed, or what it is about to touch. */
+enum spawn_step {
+    SPAWN_BUSY, /* it has not failed */
+    SPAWN_JOIN,
+    SPAWN_MOUNTS,
+    SPAWN_COMPOSE,
+    SPAWN_CWD,
+    SPAWN_HANDOVER,
+    SPAWN_EXEC
+};
+
+struct spawn_report {
+    enum spawn_step step;
+    int cause;
+    struct compose_trouble trouble; /* SPAWN_COMPOSE; SPAWN_BUSY: the index */
+};
+
 struct spawned {
     pid_t pid;
     int pidfd;  /* readable once it has ended */
-    int report; /* for spawn_failure and spawn_busy */
+    int report; /* spawn_failure and spawn_busy read it */
+    struct spawn_report last;
+    bool said; /* `last` is something */
 };
 
 /* The descriptors given stay the caller's. */
 int spawn_child(const struct spawn_want *w, struct spawned *out, struct err *e) MUST_USE;
 
 /* Of an ended child: true, and e says what, when it never came to run the program. */
-bool spawn_failure(const struct spawn_want *w, int report, struct err *e);
+bool spawn_failure(const struct spawn_want *w, struct spawned *s, struct err *e);
 
 /* Of a living one: false when it runs its program already; else e says what does not answer. */
-bool spawn_busy(const struct spawn_want *w, int report, struct err *e);
+bool spawn_busy(const struct spawn_want *w, struct spawned *s, struct err *e);
 
 #endif

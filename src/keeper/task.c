@@ -224,7 +224,7 @@ static int64_t next_ms(const struct task *t)
 {
     int64_t now = life_now(t), next = INT64_MAX;
     if (t->state == TASK_STARTING)
-        next = MIN(next, t->start_by_ms - now);
+        next = MIN(next, (t->has_slot ? t->turn_until_ms : t->start_by_ms) - now);
     if (t->state == TASK_RUNNING)
         next = MIN(next, time_left_ms(t));
     if (t->notes.stopping)
@@ -262,11 +262,29 @@ static void look_again(struct task *t)
         finish_begin(t);
 }
 
+bool life_composes(struct task *t, struct err *e)
+{
+    return t->child.pid && spawn_busy(t->spawn, &t->child, e);
+}
+
+/* What it waits for may never answer, and others wait for its turn.  Killed, it cannot become a program
+ * any more, however long the kernel holds it. */
+static void starting_step(struct task *t)
+{
+    struct err e;
+    if (life_now(t) < t->turn_until_ms || !life_composes(t, &e))
+        return;
+    life_slot_done(t);
+    if (t->notes.stopping && t->killed)
+        finish_begin(t);
+}
+
 static void start_too_long(struct task *t)
 {
     struct err e;
-    err_set(&e, ERR_UNAVAILABLE, "the job could not be started within two minutes");
-    err_hint(&e, "a folder on a file server that does not answer may be the cause");
+    if (!life_composes(t, &e))
+        err_set(&e, ERR_UNAVAILABLE, "the job could not be started within %lld s",
+                (long long)(t->env->start_limit_ms / 1000));
     finish_failed(t, &e);
 }
 
@@ -289,6 +307,8 @@ static void on_timer(void *ctx)
         life_kill(t);
     if (t->state == TASK_RUNNING)
         pause_step(t);
+    if (t->state == TASK_STARTING)
+        starting_step(t);
     life_arm(t);
 }
 
@@ -493,7 +513,7 @@ static void take_up(struct task *t)
     task_adopt_net(t);
     take_up_pause(t);
     t->state = t->started_ms ? TASK_RUNNING : TASK_STARTING;
-    t->start_by_ms = life_now(t) + 120000;
+    t->start_by_ms = life_now(t) + t->env->start_limit_ms;
     if (watch_connect(t, &e) < 0)
         log_event(t->env->log, LOG_WARN_, "task.unreached", "task=%s why=%s", t->name, e.msg);
     watch_oom(t);

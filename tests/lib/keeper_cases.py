@@ -1,5 +1,6 @@
 """The cases of tests/system/t0210-keeper.sh: a real keeper, real crun, real kernel.  TAP on stdout."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -10,6 +11,7 @@ import time
 import traceback
 
 import claims
+import silent_fs
 from keeper import BUILD, PATIENCE_S, USER, Keeper
 
 FAIL_POINTS_START = [
@@ -788,6 +790,48 @@ def networks_come_late(k):
         for link in os.listdir("/sys/class/net"):
             if link.startswith(name):
                 subprocess.run(["ip", "link", "del", link], check=False)
+
+
+def silent(k, *options):
+    """Restarts it beside a file system that never answers."""
+    k.kill()
+    k.options = options
+    k.start()
+    away = k.dir + "/away"
+    os.makedirs(away, exist_ok=True)
+    return silent_fs.SilentFs(away)
+
+
+def others_start_meanwhile(k):
+    """a start that waits for a file server holds up no other, also where one starts at a time, and can be stopped"""
+    if silent_fs.why_not():
+        return silent_fs.why_not()
+    with silent(k, "--parallel", "1", "--start-limit", "86400") as fs:
+        for n, what in enumerate(({"volumes": [{"from": fs.path + "/data", "to": "/mnt/x"}]},
+                                  {"user": {**k.user, "home": fs.path + "/ana"}}, {"workdir": fs.path + "/work"})):
+            k.ask(f"{n}.1.0", "true", **what)
+        assert fs.asked.wait(PATIENCE_S)
+        assert k.ran("9.1.0", "exit 3")[0]["code"] == 3
+        for n in range(2):
+            k.send("stop", f"{n}.1.0", grace_ms=0)
+            assert k.event("ended", task=f"{n}.1.0")["why"] == "stopped"
+    # The kernel lets go of what it held, and that is cleared away too.
+    k.until(lambda: not k.left(), "nothing is left")
+
+
+def a_start_has_a_limit(k):
+    """a start that waits for a file server is given up after a while, and what does not answer is named"""
+    if silent_fs.why_not():
+        return silent_fs.why_not()
+    with silent(k, "--start-limit", "1") as fs:
+        for n, (path, what) in enumerate((
+                (fs.path + "/data", {"volumes": [{"from": fs.path + "/data", "to": "/mnt/x"}]}),
+                (fs.path + "/ana", {"user": {**k.user, "home": fs.path + "/ana"}}))):
+            k.ask(f"{n}.1.0", "true", **what)
+            failed = k.event("failed", task=f"{n}.1.0")
+            assert failed["code"] == "unavailable" and f"'{path}' does not answer" in failed["msg"], failed
+            assert failed["hint"], failed
+    k.until(lambda: not k.left(), "nothing is left")
 
 
 def make_image(folder):
