@@ -89,7 +89,8 @@ static struct account *from_machine(struct accounts *a, struct str user)
     struct stat st;
     snprintf(ours, sizeof ours, "%s/%s", a->homes, found->pw_name);
     bool is_own = !a->single_user || (stat(found->pw_dir, &st) == 0 && S_ISDIR(st.st_mode));
-    struct account *ac = add(a, user, str_of(is_own && found->pw_dir[0] == '/' ? found->pw_dir : ours));
+    struct account *ac =
+        add(a, user, str_of(is_own && found->pw_dir[0] == '/' ? found->pw_dir : ours));
     ac->home_else = a->single_user ? NULL : xstrdup(ours);
     ac->uid = found->pw_uid;
     ac->gid = found->pw_gid;

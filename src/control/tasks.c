@@ -469,11 +469,11 @@ static int start_replica(struct control *c, struct entry *en, const struct act *
                                   .spec = s,
                                   .user = { .name = str_of(ac->name),
                                             .home = str_of(ac->home),
-                                            .home_else = str_of(ac->home_else ? ac->home_else : ""),
                                             .uid = ac->uid,
                                             .gid = ac->gid,
                                             .groups = ac->groups,
                                             .n_groups = ac->n_groups },
+                                  .home_else = str_of(ac->home_else ? ac->home_else : ""),
                                   .tenant = str_of(en->tenant),
                                   .slots = a->slots,
                                   .n_slots = a->replicas };

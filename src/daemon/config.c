@@ -95,7 +95,8 @@ static const struct key {
       "private disk space of a job that does not say", 0 },
     { "pids_max", KEY_NUMBER, AT(pids_max), "4096", "N", "processes of each replica", 1000000 },
     { "volumes_allow", KEY_PATHS, AT(volumes_allow), "", "LIST",
-      "folders of this machine that jobs may be given as volumes, besides their user's own home", 0 },
+      "folders of this machine that jobs may be given as volumes, besides their user's own home",
+      0 },
     { "volumes_deny", KEY_PATHS, AT(volumes_deny), "", "LIST",
       "folders that they are never given, with all that is above and below them", 0 },
     { "uid_min", KEY_NUMBER, AT(uid_min), "1000", "N",
@@ -181,7 +182,8 @@ static const char *const sections[] = { "tenants", "profiles",       "admins", "
 
 struct given {
     const char *text[ARRAY_LEN(keys)];
-    const char *config, *keeper_mode, *logs_kept, *audit, *engine_trouble, *mail_trouble, *networks;
+    const char *config, *keeper_mode, *logs_kept, *audit, *engine_trouble, *mail_trouble, *networks,
+        *keeper_silent;
     bool help, version, print, check, json, list;
 };
 
@@ -305,6 +307,8 @@ static const struct opt own_opts[] = {
     { "audit", OPT_TEXT, AT(audit), "TEXT", "with --check: what of it the daemon has found", 0, 0 },
     { "engine-trouble", OPT_TEXT, AT(engine_trouble), "TEXT",
       "with --check: why it takes no work, as the daemon knows it", 0, 0 },
+    { "keeper-silent", OPT_TEXT, AT(keeper_silent), "TEXT",
+      "with --check: that the keeper does not answer, as the daemon knows it", 0, 0 },
     { "networks", OPT_TEXT, AT(networks), "yes|no",
       "with --check: whether the keeper can make networks, as the daemon knows it", 0, 0 },
     { "mail-trouble", OPT_TEXT, AT(mail_trouble), "TEXT",
@@ -471,6 +475,7 @@ int config_read(struct config *out, int argc, char *const *argv, struct err *e)
     out->audit = g.audit;
     out->mail_trouble = g.mail_trouble;
     out->networks = g.networks;
+    out->keeper_silent = g.keeper_silent;
     out->engine_trouble = g.engine_trouble;
     for (size_t i = 0; i < ARRAY_LEN(keys); i++)
         if (set_value(out, &keys[i], keys[i].dflt, e) < 0)

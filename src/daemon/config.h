@@ -54,6 +54,7 @@ struct config {
     const char *keeper_mode;    /* for --check: what the daemon heard; NULL: no daemon asks */
     const char *audit;          /* for --check: what the daemon has found of it; or NULL */
     const char *engine_trouble; /* for --check: why it takes no work; "": it does; or NULL */
+    const char *keeper_silent;  /* for --check: it does not answer; "": it does; or NULL */
     const char *networks;       /* for --check: "yes" or "no", as the daemon heard; or NULL */
     const char *mail_trouble;   /* for --check: why a letter was not taken; "": none; or NULL */
     const char *logs_kept;      /* for --check: bytes of logs, as the daemon knows them; or NULL */

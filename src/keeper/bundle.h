@@ -13,7 +13,7 @@
 #include "node/cdi.h"
 
 #define BUNDLE_INIT "/.nightshift/init"
-#define BUNDLE_INIT_FD 9 /* where the task has it as a sealed copy */
+#define BUNDLE_INIT_FD 9      /* where the task has it as a sealed copy */
 #define BUNDLE_MAX (4u << 20) /* of the text */
 
 /* crun has to be told: it takes nothing recursive for a file. */

@@ -293,10 +293,9 @@ static void the_supervisor_is_called_rightly(void)
     w.s.tty = true;
     const struct bundle_begin begin = { .folder = "/x", .note = "so" };
     const char *const *argv = bundle_argv(&w.s, "/i", &begin, &w.a);
-    static const char *const want[] = { "/i",     "--tty", "--log-bytes", "1048576",
-                                        "--chdir", "/x",   "--note",      "so",
-                                        "--",     "python", "-c",         "print(\"hi\")",
-                                        NULL };
+    static const char *const want[] = { "/i", "--tty",         "--log-bytes", "1048576", "--chdir",
+                                        "/x", "--note",        "so",          "--",      "python",
+                                        "-c", "print(\"hi\")", NULL };
     for (size_t i = 0; i < ARRAY_LEN(want); i++)
         CHECK_STR(argv[i], want[i]);
     char name[64];

@@ -102,7 +102,8 @@ static int attach_tmpfs(int to, const char *options)
     char path[POINT_PATH_MAX];
     if (!point_path(to, path, sizeof path))
         return -1;
-    return mount("tmpfs", path, "tmpfs", MS_NOSUID | MS_NODEV, options); /* the root is still ours */
+    return mount("tmpfs", path, "tmpfs", MS_NOSUID | MS_NODEV,
+                 options); /* the root is still ours */
 }
 
 /* --- ours, while nobody else can change the root --- */
@@ -121,8 +122,7 @@ static int put_ours(struct compose *c, int root, uint32_t i, struct compose_trou
     if (point_real_through(root, m->at, m->place) < 0)
         return fail(out, COMPOSE_PLACE, i, m->at);
     /* An image's /var/tmp may be its /tmp. */
-    if (m->kind == COMPOSE_SCRATCH && strcmp(m->place, m->at) != 0 &&
-        strcmp(m->place, "/tmp") == 0)
+    if (m->kind == COMPOSE_SCRATCH && strcmp(m->place, m->at) != 0 && strcmp(m->place, "/tmp") == 0)
         return 0;
     AUTO(file_close_p) int to = point_open(root, m->place, s.is_file, &ourselves);
     if (to < 0)
@@ -195,7 +195,8 @@ static int make_home(const struct compose *c, const char *path)
 
 static bool is_missing(enum source_fault f)
 {
-    return f == SOURCE_NOT_A_FOLDER || (f == SOURCE_UNOPENED && (errno == ENOENT || errno == ENOTDIR));
+    return f == SOURCE_NOT_A_FOLDER ||
+           (f == SOURCE_UNOPENED && (errno == ENOENT || errno == ENOTDIR));
 }
 
 static enum source_fault open_users(struct compose *c, const struct compose_mount *m,
@@ -209,9 +210,8 @@ static enum source_fault open_users(struct compose *c, const struct compose_moun
     enum source_fault f = source_open(&c->rules, m->from, kinds[m->kind], s);
     if (m->kind != COMPOSE_HOME || !m->instead || !is_missing(f))
         return f;
-    return make_home(c, m->instead) < 0
-             ? SOURCE_UNOPENED
-             : source_open(&c->rules, m->instead, SOURCE_OWN_HOME, s);
+    return make_home(c, m->instead) < 0 ? SOURCE_UNOPENED
+                                        : source_open(&c->rules, m->instead, SOURCE_OWN_HOME, s);
 }
 
 static int put_users(struct compose *c, int root, uint32_t i, struct compose_trouble *out)

@@ -12,6 +12,7 @@
 #include "sys/failpoint.h"
 #include "sys/file.h"
 #include "sys/process.h"
+#include "sys/weak.h"
 
 #define LINGER_MS 2000    /* how long crun may take to clear up after itself */
 #define WAIT_MAX_MS 200u  /* between two looks */
@@ -120,10 +121,11 @@ static void decide(struct task *t, const struct task_status *st, struct task_res
     struct cgroup_usage u;
     cgroup_usage(t->env->cgroups, t->name, &u);
     bool known = st->ended_ms || t->exit_seen;
+    int64_t now = life_now(t), said = st->ended_ms ? MIN(st->ended_ms, now) : now;
     *r = (struct task_result){
         .code = st->ended_ms ? st->code : t->exit.code,
         .signal = st->ended_ms ? st->signal : t->exit.signal,
-        .t_ms = st->ended_ms ? st->ended_ms : life_now(t),
+        .t_ms = MAX(said, t->started_ms), /* its supervisor runs as its user */
         .cpu_ms = u.cpu_ms,
         .mem_peak_mib = u.mem_peak_mib,
         .lost_bytes = st->lost_bytes,
@@ -146,6 +148,8 @@ static void tell_end(struct task *t)
     struct err e;
     AUTO(buf_free) struct buf text = BUF(RESULT_MAX);
     struct task_record rec;
+    if (!weak_here("log_watch"))
+        task_output_cut(t->dir, t->run, t->start ? t->start->log_bytes : 0);
     task_record_read(t->dir, &rec);
     decide(t, &rec.status, &t->result);
     task_result_write(&t->result, &text);

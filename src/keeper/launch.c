@@ -199,6 +199,7 @@ static int spawn(struct task *t, struct err *e)
     if (t->env->mode == KEEPER_MODE_PLAIN) /* crun writes the file otherwise */
         note_pid(t);
     t->state = TASK_STARTING;
+    t->began_ms = life_now(t);
     t->start_by_ms = life_now(t) + t->env->start_limit_ms;
     t->turn_until_ms = life_now(t) + TURN_MS;
     watch_child(t);

@@ -51,9 +51,8 @@ static void add_tmp(struct compose *c, const struct start *s, const struct bundl
         add(c, COMPOSE_SCRATCH, arena_printf(a, "%s/var-tmp", p->scratch), "/var/tmp");
         return;
     }
-    const char *options =
-        arena_printf(a, "mode=1777,size=%llum",
-                     (unsigned long long)(s->scratch_mib ? s->scratch_mib : 1024));
+    const char *options = arena_printf(
+        a, "mode=1777,size=%llum", (unsigned long long)(s->scratch_mib ? s->scratch_mib : 1024));
     add(c, COMPOSE_TMPFS, options, "/tmp");
     add(c, COMPOSE_TMPFS, options, "/var/tmp");
 }
@@ -82,9 +81,7 @@ struct compose *layout_make(const struct start *s, const struct bundle_place *p,
     add_tmp(c, s, p, a);
     bool own = layout_is_own_home(s->user.home.p, from->homes);
     add(c, own ? COMPOSE_OWN_HOME : COMPOSE_HOME, s->user.home.p, s->user.home.p)->instead =
-        s->user.home_else.n && layout_is_own_home(s->user.home_else.p, from->homes)
-            ? s->user.home_else.p
-            : NULL;
+        s->home_else && layout_is_own_home(s->home_else, from->homes) ? s->home_else : NULL;
     for (uint32_t i = 0; i < s->n_volumes; i++)
         add(c, COMPOSE_VOLUME, s->volume[i].from, s->volume[i].to)->read_only =
             s->volume[i].read_only;

@@ -45,7 +45,8 @@ static void the_hosts_system_is_read_only(void)
     CHECK_STR(mount_at(c, "/tmp")->from, "/s/scratch/1/tmp");
     CHECK(!mount_at(c, "/tmp")->read_only && mount_at(c, BUNDLE_INIT)->read_only);
     CHECK(mount_at(c, "/d")->read_only && !mount_at(c, "/m")->read_only);
-    CHECK(mount_at(c, "/d")->kind == COMPOSE_VOLUME && mount_at(c, "/home/ana")->kind == COMPOSE_HOME);
+    CHECK(mount_at(c, "/d")->kind == COMPOSE_VOLUME &&
+          mount_at(c, "/home/ana")->kind == COMPOSE_HOME);
     CHECK(c->rules.who.uid == 1000 && c->rules.who.gid == 1001);
 }
 
@@ -55,7 +56,9 @@ static void an_image_gets_the_drivers_files(void)
     static const char *const writable[] = { "rw", NULL };
     struct cdi_mount mount = { "/usr/lib/libcuda.so.550", "/lib/libcuda.so.1", "", writable };
     struct cdi_hook hook = { 0 };
-    const struct cdi_edits driver = { .mounts = &mount, .n_mounts = 1, .hooks = &hook, .n_hooks = 1 };
+    const struct cdi_edits driver = {
+        .mounts = &mount, .n_mounts = 1, .hooks = &hook, .n_hooks = 1
+    };
     const struct bundle_place p = { .rootfs = "/r/x", .files = "/f", .driver = &driver };
     struct start s = ana();
     const struct compose *c = layout_make(&s, &p, &from, &a);
@@ -68,16 +71,20 @@ static void homes_of_ours_are_told_apart(void)
 {
     AUTO(arena_free) struct arena a = { 0 };
     const struct cdi_edits none = { 0 };
-    const struct bundle_place p = { .host = &host, .rootfs = "/r/x", .files = "/f", .driver = &none };
+    const struct bundle_place p = {
+        .host = &host, .rootfs = "/r/x", .files = "/f", .driver = &none
+    };
     struct start s = ana();
-    s.user.home_else = STR("/s/homes/ana");
+    s.home_else = "/s/homes/ana";
     CHECK_STR(mount_at(layout_make(&s, &p, &from, &a), "/home/ana")->instead, "/s/homes/ana");
-    s.user.home_else = STR("/s/tasks/ana");
+    s.home_else = "/s/tasks/ana";
     CHECK(!mount_at(layout_make(&s, &p, &from, &a), "/home/ana")->instead);
     s.user.home = STR("/s/homes/ana");
     CHECK(mount_at(layout_make(&s, &p, &from, &a), "/s/homes/ana")->kind == COMPOSE_OWN_HOME);
-    CHECK(!layout_is_own_home("/s/homes/a/b", "/s/homes") && !layout_is_own_home("/s/homes", "/s/homes"));
-    CHECK(!layout_is_own_home("/s/homes/.a", "/s/homes") && !layout_is_own_home("/s/homesx", "/s/homes"));
+    CHECK(!layout_is_own_home("/s/homes/a/b", "/s/homes") &&
+          !layout_is_own_home("/s/homes", "/s/homes"));
+    CHECK(!layout_is_own_home("/s/homes/.a", "/s/homes") &&
+          !layout_is_own_home("/s/homesx", "/s/homes"));
 }
 
 static const struct test tests[] = {

@@ -23,6 +23,7 @@ struct task {
     char *line; /* the request; until it is written */
     struct start *start;
 
+    int64_t began_ms; /* when its process was made */
     int64_t started_ms;
     struct task_notes notes;
     struct task_result result;
@@ -33,9 +34,10 @@ struct task {
     bool net_wanted, own_rootfs; /* own_rootfs: an image's overlay is mounted */
     char netns[LIFE_PATH_MAX], address[16], scratch[SCRATCH_PATH_MAX];
     char digest[80];
-    struct bundle_begin begin, begin_else; /* where it begins; and where else, when that is missing */
-    int status_fd;       /* locked, from the beginning until the child has it; else -1 */
-    int64_t start_by_ms; /* starting: when to give up */
+    struct bundle_begin begin,
+        begin_else;        /* where it begins; and where else, when that is missing */
+    int status_fd;         /* locked, from the beginning until the child has it; else -1 */
+    int64_t start_by_ms;   /* starting: when to give up */
     int64_t turn_until_ms; /* and how long others wait for it */
 
     /* the child of ours that became crun; pid 0: another keeper's, or it has ended */
@@ -70,7 +72,7 @@ static inline int64_t life_now(const struct task *t)
 int launch_paths(struct task *t, struct err *e) MUST_USE;
 int launch_write(struct task *t, struct err *e) MUST_USE; /* its files, and the lock */
 void launch_begin(struct task *t);
-void launch_cancel(struct task *t); /* what it waits for is not wanted any more */
+void launch_cancel(struct task *t);   /* what it waits for is not wanted any more */
 int launch_init_copy(struct task *t); /* nightshift-init, sealed; the env's own; -1: by its path */
 
 /* watch.c */
@@ -91,7 +93,8 @@ void life_started(struct task *t, int64_t t_ms);
 void life_kill(struct task *t); /* at once, everything */
 void life_arm(struct task *t);  /* the timer, to what comes next */
 void life_slot_done(struct task *t);
-bool life_composes(struct task *t, struct err *e); /* is its child no program yet?  e: what it waits for */
+bool life_composes(struct task *t,
+                   struct err *e); /* is its child no program yet?  e: what it waits for */
 int life_note(struct task *t, const struct buf *line);
 int life_pid(const struct task *t); /* nightshift-init's, in our numbers; 0: not known */
 

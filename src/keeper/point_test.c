@@ -113,13 +113,16 @@ static void what_is_missing_is_made_and_no_link_is_followed(void)
 static void below_is_by_whole_names(void)
 {
     CHECK(point_is_below("/a/b", "/a") && point_is_below("/a", "/a") && point_is_below("/a", "/"));
-    CHECK(point_is_below("/a/b", "/a/") && !point_is_below("/ab", "/a") && !point_is_below("/", "/a"));
+    CHECK(point_is_below("/a/b", "/a/") && !point_is_below("/ab", "/a") &&
+          !point_is_below("/", "/a"));
 }
 
 static const struct test tests[] = {
-    { "places are made canonical and stay inside the root", places_are_made_canonical_and_stay_inside },
+    { "places are made canonical and stay inside the root",
+      places_are_made_canonical_and_stay_inside },
     { "places of ours go where a link says", places_of_ours_go_where_a_link_says },
-    { "what is missing is made, and no link is followed", what_is_missing_is_made_and_no_link_is_followed },
+    { "what is missing is made, and no link is followed",
+      what_is_missing_is_made_and_no_link_is_followed },
     { "a path is below a folder by whole names", below_is_by_whole_names },
 };
 TEST_CASES(tests)

@@ -15,12 +15,12 @@
 static const char *const reserved[] = { "/proc", "/sys", "/dev", "/.nightshift" };
 
 static const char *const start_keys[] = {
-    "do",       "task",        "tenant",    "user",     "argv",        "env",       "workdir",
-    "cwd",      "stdin",       "image",     "network",  "tty",         "cpu_milli", "mem_mib",
-    "pids_max", "scratch_mib", "log_bytes", "grace_ms", "max_time_ms", "gpus",      "volumes",
-    "volumes_allow", "volumes_deny",
+    "do",          "task",    "tenant",   "user",          "argv",         "env",
+    "workdir",     "cwd",     "stdin",    "image",         "network",      "tty",
+    "cpu_milli",   "mem_mib", "pids_max", "scratch_mib",   "log_bytes",    "grace_ms",
+    "max_time_ms", "gpus",    "volumes",  "volumes_allow", "volumes_deny", "home_else",
 };
-static const char *const user_keys[] = { "name", "uid", "gid", "groups", "home", "home_else" };
+static const char *const user_keys[] = { "name", "uid", "gid", "groups", "home" };
 static const char *const gpu_keys[] = { "index", "uuid", "milli" };
 static const char *const volume_keys[] = { "from", "to", "ro" };
 
@@ -41,6 +41,7 @@ static const struct {
     [KEEPER_DO_STOP] = KEYS(stop_keys),   [KEEPER_DO_SIGNAL] = KEYS(signal_keys),
     [KEEPER_DO_PAUSE] = KEYS(task_keys),  [KEEPER_DO_RESUME] = KEYS(task_keys),
     [KEEPER_DO_FORGET] = KEYS(task_keys), [KEEPER_DO_PURGE] = KEYS(task_keys),
+    [KEEPER_DO_PING] = KEYS(sync_keys),
 #undef KEYS
 };
 _Static_assert(ARRAY_LEN(verb_keys) == KEEPER_VERB_COUNT, "a verb was added without its fields");
@@ -235,19 +236,17 @@ static int read_groups(const struct json *o, struct arena *a, struct engine_user
 static int read_user(const struct json *o, struct arena *a, struct engine_user *u, struct err *e)
 {
     const struct json *v = json_find(o, "user");
-    const char *name = "", *home = "", *home_else = "";
+    const char *name = "", *home = "";
     uint64_t uid = 0, gid = 0;
     if (!v || !json_is_object(v))
         return err_set(e, ERR_INVALID, "field 'user': must be an object");
     if (json_only(v, user_keys, ARRAY_LEN(user_keys), e) < 0 ||
         read_name(v, "name", a, &name, e) < 0 || json_need_u64(v, "uid", ID_MAX, &uid, e) < 0 ||
         json_need_u64(v, "gid", ID_MAX, &gid, e) < 0 || read_path(v, "home", a, &home, e) < 0 ||
-        (json_find(v, "home_else") && read_path(v, "home_else", a, &home_else, e) < 0) ||
         read_groups(v, a, u, e) < 0)
         return err_wrap(e, "field 'user'");
     u->name = str_of(name);
     u->home = str_of(home);
-    u->home_else = str_of(home_else);
     u->uid = (uint32_t)uid;
     u->gid = (uint32_t)gid;
     if (is_reserved(home))
@@ -386,7 +385,8 @@ static int read_start(const struct json *o, struct arena *a, struct keeper_reque
     s->workdir = s->user.home.p;
     s->workdir_given = json_find(o, "workdir") != NULL;
     if ((s->workdir_given && read_path(o, "workdir", a, &s->workdir, e) < 0) ||
-        (json_find(o, "cwd") && read_path(o, "cwd", a, &s->cwd, e) < 0))
+        (json_find(o, "cwd") && read_path(o, "cwd", a, &s->cwd, e) < 0) ||
+        (json_find(o, "home_else") && read_path(o, "home_else", a, &s->home_else, e) < 0))
         return -1;
     out->start = s;
     return 0;
@@ -440,8 +440,9 @@ int request_read(struct str line, struct arena *a, struct keeper_request *out, s
         return -1;
     if (!keeper_verb_parse(verb, &r.verb))
         return wrong(KEEPER_VERB_FIELD, verb, "is not something the keeper does", e);
+    bool of_all = r.verb == KEEPER_DO_SYNC || r.verb == KEEPER_DO_PING;
     if (json_only(o, verb_keys[r.verb].keys, verb_keys[r.verb].n, e) < 0 ||
-        (r.verb != KEEPER_DO_SYNC && read_task(o, a, &r.task, e) < 0))
+        (!of_all && read_task(o, a, &r.task, e) < 0))
         return -1;
     int rc = 0;
     if (r.verb == KEEPER_DO_START)

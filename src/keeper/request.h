@@ -19,7 +19,7 @@
 #define REQUEST_GROUPS_MAX 1024
 #define REQUEST_PATH_MAX 1024
 #define REQUEST_FOLDERS_MAX 256 /* that volumes may come from, or may not */
-#define TASK_NAME_MAX 48 /* of "17.1.0", without the NUL */
+#define TASK_NAME_MAX 48        /* of "17.1.0", without the NUL */
 
 struct start_volume {
     const char *from, *to;
@@ -38,6 +38,7 @@ struct start {
     const char *const *argv;
     const char *const *env;
     uint32_t n_argv, n_env;
+    const char *home_else; /* what there is instead where the home is not; NULL: nothing */
     const char *workdir, *image;
     bool workdir_given; /* else it is the home */
     const char *cwd;    /* where its user was: instead of the home, when it is there inside */
@@ -53,7 +54,7 @@ struct start {
 
 struct keeper_request {
     enum keeper_verb verb;
-    const char *task;          /* all but sync */
+    const char *task;          /* all but sync and ping */
     const struct start *start; /* start */
     uint64_t grace_ms;         /* stop */
     enum task_end why;         /* stop */

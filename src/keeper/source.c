@@ -13,8 +13,8 @@
 #include "sys/weak.h"
 
 /* No home is one of these, has one of them in it, or is in one of them. */
-static const char *const no_homes[] = { "/etc", "/boot", "/bin",  "/sbin",
-                                        "/lib", "/root", "/proc", "/sys",
+static const char *const no_homes[] = { "/etc", "/boot",    "/bin",      "/sbin",
+                                        "/lib", "/root",    "/proc",     "/sys",
                                         "/dev", "/usr/bin", "/usr/sbin", "/usr/lib" };
 /* Nor just these: all others' are in them. */
 static const char *const no_home_itself[] = { "/home", "/srv", "/tmp", "/var/tmp", "/run" };

@@ -34,8 +34,9 @@ enum source_fault {
 };
 
 struct source_rules {
-    const char *state, *run;                    /* of this instance */
-    const char *const *allowed, *const *denied; /* absolute paths; each ends with NULL, or is NULL */
+    const char *state, *run; /* of this instance */
+    const char *const *allowed, *const
+                                    *denied; /* absolute paths; each ends with NULL, or is NULL */
     struct actas who;
     char home[PATH_MAX]; /* the real path of the home, once that was opened; "" before */
 };

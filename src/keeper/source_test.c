@@ -32,9 +32,10 @@ static void world_clear(struct world *w)
 
 static void world_init(struct world *w)
 {
-    static const char *const folders[] = { "state", "state/tasks", "state/homes", "state/homes/ana",
-                                           "run",   "home",        "home/x",      "data",
-                                           "data/set", "data/secret", "out",      "out/x" };
+    static const char *const folders[] = { "state",           "state/tasks", "state/homes",
+                                           "state/homes/ana", "run",         "home",
+                                           "home/x",          "data",        "data/set",
+                                           "data/secret",     "out",         "out/x" };
     char path[PATH_BYTES], to[PATH_BYTES];
     *w = (struct world){ .top = "/tmp/ns-source-XXXXXX" };
     CHECK(mkdtemp(w->top));
@@ -86,7 +87,8 @@ static const struct {
     { "nowhere", SOURCE_VOLUME, SOURCE_UNOPENED },
     { "state/tasks", SOURCE_HOME, SOURCE_INSTANCE },
     { "state/homes/ana", SOURCE_OWN_HOME, SOURCE_FINE },
-    { "", SOURCE_HOME, SOURCE_DENIED }, /* not for our folders: who has them in their home has them anyway */
+    { "", SOURCE_HOME,
+      SOURCE_DENIED }, /* not for our folders: who has them in their home has them anyway */
 };
 
 static void a_source_is_judged_by_what_it_is(void)

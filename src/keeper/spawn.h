@@ -21,20 +21,23 @@
 
 struct spawn_want {
     const char *const *argv; /* ends with NULL; argv[0] is a path */
-    const char *const *argv_else; /* when the folder to begin in is not there; NULL: then it fails */
-    int program;             /* executed instead of argv[0], above SPAWN_HIGH_FD; -1: none */
-    const char *const *env;  /* ends with NULL */
-    const char *cwd;         /* NULL: / */
-    int fd[SPAWN_FDS];       /* -1: that number stays closed */
-    int out_fd; /* its stdout and stderr */
+    const char *const
+        *argv_else;         /* when the folder to begin in is not there; NULL: then it fails */
+    int program;            /* executed instead of argv[0], above SPAWN_HIGH_FD; -1: none */
+    const char *const *env; /* ends with NULL */
+    const char *cwd;        /* NULL: / */
+    int fd[SPAWN_FDS];      /* -1: that number stays closed */
+    int out_fd;             /* its stdout and stderr */
     int join_fd[CGROUP_JOIN_MAX];
     int n_join;
 
     const char *hide; /* a mount that the program must not see; NULL: none */
     const char *mnt;  /* an empty folder: the tmpfs is mounted on it, the rest is made below */
     const struct rootfs_entry *skeleton; /* NULL: none */
-    struct compose *compose; /* as root: in a mount namespace of its own; NULL: nothing is mounted */
-    const char *look, *look_else; /* without that: folders to begin in, outside; NULL: not looked at */
+    struct compose
+        *compose; /* as root: in a mount namespace of its own; NULL: nothing is mounted */
+    const char *look,
+        *look_else; /* without that: folders to begin in, outside; NULL: not looked at */
 };
 
 /* Where the child was when it failed, or what it is about to touch. */

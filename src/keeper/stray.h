@@ -14,10 +14,12 @@
 struct strays;
 
 struct strays *strays_new(struct loop *l);
-struct strays *strays_free(struct strays *s); /* NULL ok; returns NULL; they are whoever's comes next */
+struct strays *strays_free(
+    struct strays *s); /* NULL ok; returns NULL; they are whoever's comes next */
 
 void strays_groups(struct strays *s, struct cgroups *c);
-void strays_add(struct strays *s, const char *task, pid_t pid, int pidfd); /* takes the descriptor */
+void strays_add(struct strays *s, const char *task, pid_t pid,
+                int pidfd); /* takes the descriptor */
 size_t strays_n(const struct strays *s);
 
 #endif

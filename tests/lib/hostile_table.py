@@ -45,6 +45,7 @@ PROTECTIONS = [
     ("scratch_files", "a bound on the files in `/tmp`", "using up the disk's inodes"),
     ("terminals", "a bound on the terminals of a job", "using up the machine's terminals"),
     ("log_bound", "output is kept up to a bound, the newest", "filling the disk with output"),
+    ("log_watch", "the keeper looks at how large a job's output is on the disk", "a false supervisor that fills it"),
     ("folder_modes", "folders of jobs are closed to other users of the machine", "logs, job files, a job's terminal"),
     ("file_modes", "files of jobs are closed to other users of the machine", "logs and job files"),
     ("socket_modes", "sockets of the keeper and of jobs are closed to other users", "commanding the keeper; a job's terminal"),

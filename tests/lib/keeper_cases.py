@@ -13,6 +13,7 @@ import traceback
 import claims
 import silent_fs
 from keeper import BUILD, PATIENCE_S, USER, Keeper
+from task import STARTED
 
 FAIL_POINTS_START = [
     "before_task_json", "after_task_json", "after_lock", "after_cgroup", "after_scratch",
@@ -277,6 +278,52 @@ def time_is_bounded(k):
     k.send("resume", "2.1.0")
     ended = k.event("ended", task="2.1.0")
     assert ended["why"] == "time_limit" and ended["t_ms"] - started["t_ms"] >= 9500, ended
+
+
+FALSE_INIT = """#!/usr/bin/python3
+import os, signal, socket, struct, time
+for name in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+    signal.signal(name, signal.SIG_IGN)
+s = socket.socket(fileno=3).accept()[0]
+s.sendall(struct.pack(">Iq", %d << 24 | 8, int(time.time() * 1000) + 10 ** 12))
+while %r:
+    os.write(5, b"x" * 65536)
+while True:
+    time.sleep(1000)
+"""
+
+
+def false_supervisor(k, writes):
+    """Restarts it with a nightshift-init that is the user's: it lies about the time, and is deaf."""
+    with open(k.dir + "/false-init", "w") as f:
+        f.write(FALSE_INIT % (STARTED, writes))
+    os.chmod(k.dir + "/false-init", 0o755)
+    k.kill()
+    k.options = ("--init", k.dir + "/false-init")
+    k.start()
+
+
+def time_is_the_keepers(k):
+    """a supervisor that lies about when it began, and hears nothing, has no more time for that; nor after a restart"""
+    false_supervisor(k, False)
+    k.ask("1.1.0", "true", max_time_ms=300, grace_ms=100)
+    ended = k.event("ended", task="1.1.0")
+    assert (ended["signal"], ended["why"]) == (9, "time_limit"), ended
+    k.ask("2.1.0", "true", max_time_ms=2000, grace_ms=100)
+    k.event("started", task="2.1.0")
+    k.kill()
+    with open(k.state + "/tasks/2.1.0/status", "a") as f:
+        f.write(f"started {10 ** 13}\n")
+    k.start()
+    assert k.event("ended", task="2.1.0")["why"] == "time_limit"
+
+
+def output_is_the_keepers(k):
+    """a supervisor that writes more than its log may hold is ended, and what it wrote is cut"""
+    false_supervisor(k, True)
+    ended, _ = k.ran("1.1.0", "true", log_bytes=262144)
+    assert ended["why"] == "too_much_output", ended
+    assert sum(os.stat(f"{k.state}/tasks/1.1.0/log.{i}").st_size for i in range(4)) <= 400000
 
 
 def a_start_is_idempotent(k):
