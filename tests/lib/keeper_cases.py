@@ -294,7 +294,7 @@ while True:
 
 
 def false_supervisor(k, writes):
-    """Restarts it with a nightshift-init that is the user's: it lies about the time, and is deaf."""
+    # Restarts it with a nightshift-init that is the user's: it lies about the time, and is deaf.
     with open(k.dir + "/false-init", "w") as f:
         f.write(FALSE_INIT % (STARTED, writes))
     os.chmod(k.dir + "/false-init", 0o755)
@@ -840,7 +840,7 @@ def networks_come_late(k):
 
 
 def silent(k, *options):
-    """Restarts it beside a file system that never answers."""
+    # Restarts it beside a file system that never answers.
     k.kill()
     k.options = options
     k.start()
