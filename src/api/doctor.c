@@ -115,11 +115,11 @@ static int start_child(struct doctor *d, struct err *e)
     const struct engine *en = control_engine(c->control);
     const char *argv[ARGS_MAX], *mode = c->mode(c->mode_ctx);
     struct store_log_sum logs = { 0 };
-    struct err trouble = { 0 };
+    struct err trouble = { 0 }, silent = { 0 };
     char bytes[32], audit[160];
     size_t n = 0;
     int ends[2];
-    while (c->doctor_argv[n] && n + 13 < ARGS_MAX) {
+    while (c->doctor_argv[n] && n + 15 < ARGS_MAX) {
         argv[n] = c->doctor_argv[n];
         n++;
     }
@@ -139,6 +139,8 @@ static int start_child(struct doctor *d, struct err *e)
         argv[n++] = "--networks";
         argv[n++] = en->caps[CAP_NETWORK] ? "yes" : "no";
     }
+    argv[n++] = "--keeper-silent";
+    argv[n++] = control_answers(c->control, &silent) ? "" : silent.msg;
     argv[n++] = "--mail-trouble";
     argv[n++] = c->notices ? notices_mail_trouble(c->notices) : "";
     argv[n] = NULL;

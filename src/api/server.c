@@ -99,7 +99,7 @@ int api_health(struct call *c, struct err *e)
 
 int api_ready(struct call *c, struct err *e)
 {
-    if (!control_ready(c->api->config.control, e))
+    if (!control_ready(c->api->config.control, e) || !control_answers(c->api->config.control, e))
         return -1;
     http_reply(c->rq, 200, "text/plain", STR("ready\n"));
     return 0;
@@ -220,6 +220,12 @@ int api_metrics(struct call *c, struct err *e)
     metric(&b, "commits", "counter", "Turns written to the disk.");
     buf_printf(&b, "nightshift_commits_total %llu\n", (unsigned long long)s.commits);
     put_pass_seconds(&b, &s);
+    int64_t heard_ms = control_heard_ms(ctl);
+    if (heard_ms >= 0) {
+        metric(&b, "keeper_heard_seconds", "gauge",
+               "How long ago nightshift-keeper last answered.");
+        buf_printf(&b, "nightshift_keeper_heard_seconds %.3f\n", (double)heard_ms / 1e3);
+    }
     metric(&b, "logs", "gauge", "Ended jobs whose output is kept.");
     buf_printf(&b, "nightshift_logs %llu\n", (unsigned long long)logs.logs);
     metric(&b, "log_bytes", "gauge", "Their output on the disk.");

@@ -54,6 +54,7 @@ void accounts_free(struct accounts *a)
     for (size_t i = 0; i < a->n; i++) {
         free(a->at[i].name);
         free(a->at[i].home);
+        free(a->at[i].home_else);
         free(a->at[i].groups);
     }
     free(a->at);
@@ -82,12 +83,15 @@ static struct account *from_machine(struct accounts *a, struct str user)
                             : getpwnam_r(name, &pw, space, PASSWD_BYTES, &found);
     if (rc != 0 || !found || (!a->single_user && found->pw_uid < a->uid_min))
         return NULL;
-    /* An account without a home has one of ours. */
+    /* An account without a home has one of ours.  Whether it is there is found out by whoever mounts
+     * it: it may be on a file server that does not answer, and we must. */
     char ours[4096];
     struct stat st;
-    bool has_home = stat(found->pw_dir, &st) == 0 && S_ISDIR(st.st_mode);
     snprintf(ours, sizeof ours, "%s/%s", a->homes, found->pw_name);
-    struct account *ac = add(a, user, str_of(has_home ? found->pw_dir : ours));
+    bool is_own = !a->single_user || (stat(found->pw_dir, &st) == 0 && S_ISDIR(st.st_mode));
+    struct account *ac =
+        add(a, user, str_of(is_own && found->pw_dir[0] == '/' ? found->pw_dir : ours));
+    ac->home_else = a->single_user ? NULL : xstrdup(ours);
     ac->uid = found->pw_uid;
     ac->gid = found->pw_gid;
     load_groups(ac, found->pw_name);

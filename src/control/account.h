@@ -13,6 +13,7 @@
 
 struct account {
     char *name, *home;
+    char *home_else; /* what is used where the home is not there; NULL: nothing */
     uint32_t uid, gid;
     uint32_t *groups;
     uint32_t n_groups;

@@ -4,6 +4,9 @@
 
 #include "control/state.h"
 
+/* It is asked every other second. */
+#define SILENT_MS INT64_C(10000)
+
 static const struct {
     const char *name, *help;
 } verbs[] = {
@@ -120,6 +123,24 @@ bool control_ready(const struct control *c, struct err *why_not)
     }
     err_set(e, ERR_UNAVAILABLE, "the engine has not answered yet");
     err_hint(e, "it should within seconds; else see the log of nightshift-keeper");
+    return false;
+}
+
+int64_t control_heard_ms(const struct control *c)
+{
+    const struct engine *en = &c->engine;
+    return en->ops && en->ops->heard_ms ? en->ops->heard_ms(en->self) : -1;
+}
+
+bool control_answers(const struct control *c, struct err *why_not)
+{
+    int64_t heard_ms = control_heard_ms(c);
+    if (heard_ms <= SILENT_MS)
+        return true;
+    err_set(why_not, ERR_UNAVAILABLE, "nightshift-keeper has not answered for %lld s",
+            (long long)(heard_ms / 1000));
+    err_hint(why_not, "jobs wait until it does; see its log, and ps -o stat,wchan -C "
+                      "nightshift-keeper");
     return false;
 }
 

@@ -85,6 +85,10 @@ void control_free_p(struct control **c);
 void control_engine_event(void *control, const struct engine_event *ev);
 int control_start(struct control *c, struct engine engine, struct err *e) MUST_USE;
 bool control_ready(const struct control *c, struct err *why_not); /* why_not may be NULL */
+
+/* How long ago the engine last answered; -1: not known.  One that is silent keeps what it is given. */
+int64_t control_heard_ms(const struct control *c);
+bool control_answers(const struct control *c, struct err *why_not);
 void control_stop(struct control *c);            /* starts nothing any more; what runs goes on */
 void control_end_all(struct control *c);         /* ends what runs; after control_stop */
 size_t control_holding(const struct control *c); /* jobs that hold resources */

@@ -48,6 +48,7 @@ int check_run(const struct config *c, const char *libexec)
                             .audit = c->audit,
                             .engine_trouble = c->engine_trouble,
                             .networks = c->networks,
+                            .keeper_silent = c->keeper_silent,
                             .mail_server = c->mail_server,
                             .mail_trouble = c->mail_trouble,
                             .kube = is_kube ? &kube : NULL,

@@ -11,6 +11,9 @@
 #include "http/http.h"
 #include "sys/file.h"
 
+#define PATHS_MAX 64 /* in a list of folders */
+#define PATH_BYTES 1024
+
 enum key_type {
     KEY_TEXT,
     KEY_NUMBER,
@@ -20,7 +23,8 @@ enum key_type {
     KEY_DURATION,
     KEY_CHOICE,
     KEY_URL,
-    KEY_NETS
+    KEY_NETS,
+    KEY_PATHS
 };
 
 static const struct key {
@@ -97,6 +101,11 @@ static const struct key {
     { "scratch", KEY_SIZE, AT(scratch_bytes), "1Gi", "SIZE",
       "private disk space of a job that does not say", 0 },
     { "pids_max", KEY_NUMBER, AT(pids_max), "4096", "N", "processes of each replica", 1000000 },
+    { "volumes_allow", KEY_PATHS, AT(volumes_allow), "", "LIST",
+      "folders of this machine that jobs may be given as volumes, besides their user's own home",
+      0 },
+    { "volumes_deny", KEY_PATHS, AT(volumes_deny), "", "LIST",
+      "folders that they are never given, with all that is above and below them", 0 },
     { "uid_min", KEY_NUMBER, AT(uid_min), "1000", "N",
       "accounts of the machine below it are not used for jobs", 4294967294u },
     { "uid_base", KEY_NUMBER, AT(uid_base), "700000000", "N",
@@ -180,7 +189,8 @@ static const char *const sections[] = { "tenants", "profiles",       "admins", "
 
 struct given {
     const char *text[ARRAY_LEN(keys)];
-    const char *config, *keeper_mode, *logs_kept, *audit, *engine_trouble, *mail_trouble, *networks;
+    const char *config, *keeper_mode, *logs_kept, *audit, *engine_trouble, *mail_trouble, *networks,
+        *keeper_silent;
     bool help, version, print, check, json, list;
 };
 
@@ -214,6 +224,30 @@ static int read_url(struct config *c, struct str s, const char **out, struct err
     return 0;
 }
 
+/* "/data, /scratch" as a list that ends with NULL. */
+static int read_paths(struct config *c, struct str s, const char *const **out, struct err *e)
+{
+    const char **list = arena_array(&c->arena, const char *, PATHS_MAX + 1);
+    size_t n = 0;
+    struct str one;
+    while (s.n) {
+        str_cut(s, ',', &one, &s);
+        one = str_trim(one);
+        if (one.n == 0)
+            continue;
+        if (n == PATHS_MAX)
+            return err_set(e, ERR_TOO_LARGE, "more than %d folders", PATHS_MAX);
+        list[n] = arena_strndup(&c->arena, one.p, one.n);
+        if (one.p[0] != '/' || one.n > PATH_BYTES || strstr(list[n], "/..")) {
+            err_set(e, ERR_INVALID, "'%s' is not an absolute path", list[n]);
+            return err_hint(e, "e.g. [/data, /scratch]");
+        }
+        n++;
+    }
+    *out = list;
+    return 0;
+}
+
 static int set_value(struct config *c, const struct key *k, const char *text, struct err *e)
 {
     void *at = (char *)c + k->offset;
@@ -233,6 +267,7 @@ static int set_value(struct config *c, const struct key *k, const char *text, st
     case KEY_CPUS: return parse_milli(s, k->max, at, e);
     case KEY_DURATION: return parse_duration_ms(s, at, e);
     case KEY_URL: return read_url(c, s, at, e);
+    case KEY_PATHS: return read_paths(c, s, at, e);
     case KEY_NETS:
         if (http_check_proxies(s, e) < 0)
             return -1;
@@ -279,6 +314,8 @@ static const struct opt own_opts[] = {
     { "audit", OPT_TEXT, AT(audit), "TEXT", "with --check: what of it the daemon has found", 0, 0 },
     { "engine-trouble", OPT_TEXT, AT(engine_trouble), "TEXT",
       "with --check: why it takes no work, as the daemon knows it", 0, 0 },
+    { "keeper-silent", OPT_TEXT, AT(keeper_silent), "TEXT",
+      "with --check: that the keeper does not answer, as the daemon knows it", 0, 0 },
     { "networks", OPT_TEXT, AT(networks), "yes|no",
       "with --check: whether the keeper can make networks, as the daemon knows it", 0, 0 },
     { "mail-trouble", OPT_TEXT, AT(mail_trouble), "TEXT",
@@ -445,6 +482,7 @@ int config_read(struct config *out, int argc, char *const *argv, struct err *e)
     out->audit = g.audit;
     out->mail_trouble = g.mail_trouble;
     out->networks = g.networks;
+    out->keeper_silent = g.keeper_silent;
     out->engine_trouble = g.engine_trouble;
     for (size_t i = 0; i < ARRAY_LEN(keys); i++)
         if (set_value(out, &keys[i], keys[i].dflt, e) < 0)
@@ -494,6 +532,12 @@ void config_print_reference(struct buf *out)
     }
 }
 
+static void print_paths(const char *const *list, struct buf *out)
+{
+    for (size_t i = 0; list && list[i]; i++)
+        buf_printf(out, "%s%s", i ? ", " : "", list[i]);
+}
+
 void config_print(const struct config *c, struct buf *out)
 {
     buf_printf(out, "# file: %s\n", c->file_path ? c->file_path : "none");
@@ -508,6 +552,7 @@ void config_print(const struct config *c, struct buf *out)
         case KEY_NETS:
             buf_addz(out, *(const char *const *)at ? *(const char *const *)at : "");
             break;
+        case KEY_PATHS: print_paths(*(const char *const *const *)at, out); break;
         case KEY_NUMBER: buf_printf(out, "%llu", (unsigned long long)*(const uint64_t *)at); break;
         case KEY_BOOL: buf_addz(out, *(const bool *)at ? "yes" : "no"); break;
         case KEY_SIZE:

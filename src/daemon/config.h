@@ -30,6 +30,7 @@ struct config {
     uint64_t images_bytes, log_bytes, scratch_bytes, pids_max, uid_min, uid_base;
     int64_t keep_logs_ms, keep_jobs_ms, keep_audit_ms;
     uint64_t keep_logs_bytes, jobs_per_user, jobs_per_tenant, jobs_max;
+    const char *const *volumes_allow, *const *volumes_deny; /* end with NULL; NULL: none */
     const char *on_stop;
     /* Kubernetes */
     const char *kube_config, *kube_context, *kube_namespace, *kube_namespace_prefix;
@@ -53,6 +54,7 @@ struct config {
     const char *keeper_mode;    /* for --check: what the daemon heard; NULL: no daemon asks */
     const char *audit;          /* for --check: what the daemon has found of it; or NULL */
     const char *engine_trouble; /* for --check: why it takes no work; "": it does; or NULL */
+    const char *keeper_silent;  /* for --check: it does not answer; "": it does; or NULL */
     const char *networks;       /* for --check: "yes" or "no", as the daemon heard; or NULL */
     const char *mail_trouble;   /* for --check: why a letter was not taken; "": none; or NULL */
     const char *logs_kept;      /* for --check: bytes of logs, as the daemon knows them; or NULL */

@@ -27,6 +27,8 @@ static int open_local(const struct engines_in *in, struct engine *out)
                                .log_bytes = c->log_bytes,
                                .scratch_mib = (uint32_t)(c->scratch_bytes >> 20),
                                .pids_max = (uint32_t)c->pids_max,
+                               .volumes_allow = c->volumes_allow,
+                               .volumes_deny = c->volumes_deny,
                                .sink = in->sink,
                                .ctx = in->ctx };
     *out = engine_local_new(&lc);

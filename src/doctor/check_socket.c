@@ -234,6 +234,11 @@ void check_keeper(const struct doctor_in *in, struct doctor_result *r)
     if (access(path, R_OK | W_OK) < 0) {
         say_bad(r, "%s/keeper.sock may not be opened by uid %u", in->run, in->facts.uid);
         say_fix(r, "run nightshiftd as a member of the socket's group: ls -l %s", in->run);
+    } else if (in->keeper_silent && in->keeper_silent[0]) {
+        say_bad(r, "%s", in->keeper_silent);
+        say_fix(r,
+                "what it waits for is in its log, or: cat /proc/$(pidof nightshift-keeper)/stack; "
+                "running jobs go on, and it may be killed and started again");
     } else {
         const char *mode = in->keeper_mode ? in->keeper_mode : "";
         char who[32] = ""; /* root's descriptors are not shown to others */

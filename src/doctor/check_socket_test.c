@@ -96,6 +96,10 @@ static void the_keeper_is_found_without_a_connection(void)
     CHECK_SAYS(&p, check_keeper, DOCTOR_GOOD, "it runs, process 78, mode root", NULL);
     p.in.keeper_mode = "plain";
     CHECK_SAYS(&p, check_keeper, DOCTOR_GOOD, "mode plain: nothing contains", NULL);
+    p.in.keeper_silent = "nightshift-keeper has not answered for 11 s";
+    CHECK_SAYS(&p, check_keeper, DOCTOR_BAD, "not answered for 11 s", "/stack");
+    p.in.keeper_silent = "";
+    CHECK_SAYS(&p, check_keeper, DOCTOR_GOOD, "it runs", NULL);
 }
 
 static void a_table_of_rubbish_is_no_listener(void)

@@ -69,6 +69,7 @@ struct doctor_in {
     const char *logs_kept;      /* bytes, as the daemon that asks has counted them; or NULL */
     const char *audit;          /* "ok ROWS" or "row N: WHY", from that daemon; or NULL */
     const char *engine_trouble; /* why it takes no work, from that daemon; "": it does; or NULL */
+    const char *keeper_silent; /* that it does not answer, from that daemon; "": it does; or NULL */
     const char *networks; /* "yes" or "no": can the keeper make them, from that daemon; or NULL */
     const char *mail_server;  /* as the settings have it; NULL: none */
     const char *mail_trouble; /* why a letter was not taken, from that daemon; "": none; or NULL */

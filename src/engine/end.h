@@ -12,6 +12,7 @@
     X(MEMORY, "out_of_memory", "it used more memory than it asked for")                            \
     X(DISK, "out_of_disk", "its scratch space was full")                                           \
     X(PROCESSES, "out_of_processes", "it reached its limit of processes")                          \
+    X(OUTPUT, "too_much_output", "its output grew past its bound on the disk")                     \
     X(LOST, "lost", "its machine or its supervisor went away under it")                            \
     X(REMOVED, "removed",                                                                          \
       "it was removed, by whoever made it or by a drain") /* what we did not make */

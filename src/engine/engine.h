@@ -60,6 +60,7 @@ struct engine_start {
     struct str node;         /* the machine that this task was given */
     const struct spec *spec; /* what the user asked for, checked */
     struct engine_user user;
+    struct str home_else; /* what there is instead where the home is not; empty: nothing */
     struct str tenant;
     const struct slot *slots; /* of all replicas, in order; this task's is slots[task.replica] */
     uint32_t n_slots;
@@ -213,6 +214,8 @@ struct engine_ops {
     /* What is to be kept of a job where the store is not has changed; or it is over.  The engine asks for it by
      * RECORD when it has time for that, and tells it as KEPT in its first sync.  0: of all jobs together. */
     void (*keep)(void *self, uint64_t job);
+    /* How long ago it last said anything, when it is asked now and then; -1: not known. */
+    int64_t (*heard_ms)(void *self);
     void (*free)(void *self);
 };
 

@@ -14,6 +14,7 @@ enum option {
     OPTION_STDIN,
     OPTION_LOG_BYTES,
     OPTION_FREEZE_SIGNAL,
+    OPTION_CHDIR,
     OPTION_NOTE,
     OPTION_HELP,
     OPTION_VERSION,
@@ -33,6 +34,7 @@ static const struct {
                            "keep at most N bytes of output (67108864; with --pod 1048576)" },
     [OPTION_FREEZE_SIGNAL] = { "--freeze-signal", "N",
                                "with --pod: what the first SIGTERM becomes for the job (15)" },
+    [OPTION_CHDIR] = { "--chdir", "DIR", "begin in DIR, or do not begin at all" },
     [OPTION_NOTE] = { "--note", "TEXT", "put this before its output, as a word of ours" },
     [OPTION_HELP] = { "--help", NULL, "show this" },
     [OPTION_VERSION] = { "--version", NULL, "show the version" },
@@ -106,6 +108,7 @@ static int set(struct args *a, enum option what, const char *value, struct err *
             return -1;
         a->run.freeze_signal = (int)signo;
         return 0;
+    case OPTION_CHDIR: a->chdir = value; return 0;
     case OPTION_NOTE: a->run.note = value; return 0;
     case OPTION_HELP:
     case OPTION_VERSION:

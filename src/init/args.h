@@ -17,6 +17,7 @@ enum args_mode {
 struct args {
     enum args_mode mode;
     const char *path;              /* of the mode */
+    const char *chdir;             /* where to begin; NULL: where we are */
     struct supervisor_options run; /* all but the files */
 };
 

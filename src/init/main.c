@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -102,5 +103,9 @@ int main(int argc, char **argv)
         sigprocmask(SIG_SETMASK, &before, NULL);
     /* The job gets no strays; before Linux 5.11 there is no such call, and the keeper leaves none. */
     close_range(a.mode == ARGS_KEEPER ? FD_LAST + 1 : 3, ~0U, CLOSE_RANGE_CLOEXEC);
+    if (a.chdir && chdir(a.chdir) < 0) { /* the keeper knows it by its first word */
+        fprintf(stderr, "chdir %s: %s\n", a.chdir, strerror(errno));
+        return USAGE;
+    }
     return run(&a);
 }

@@ -70,9 +70,10 @@ const char *bundle_hostname(const char *task, char out[static 64])
     return out;
 }
 
-const char *const *bundle_argv(const struct start *s, const char *init, struct arena *a)
+const char *const *bundle_argv(const struct start *s, const char *init,
+                               const struct bundle_begin *b, struct arena *a)
 {
-    const char **argv = arena_array(a, const char *, s->n_argv + 10);
+    const char **argv = arena_array(a, const char *, s->n_argv + 12);
     size_t n = 0;
     argv[n++] = init;
     if (s->tty)
@@ -84,9 +85,13 @@ const char *const *bundle_argv(const struct start *s, const char *init, struct a
         argv[n++] = arena_printf(
             a, "%llu", (unsigned long long)weak_or("log_bound", s->log_bytes, JOBLOG_BYTES_MAX));
     }
-    if (s->note) {
+    if (b->folder) {
+        argv[n++] = "--chdir";
+        argv[n++] = b->folder;
+    }
+    if (b->note) {
         argv[n++] = "--note";
-        argv[n++] = s->note;
+        argv[n++] = b->note;
     }
     argv[n++] = "--";
     for (uint32_t i = 0; i < s->n_argv; i++)
@@ -182,8 +187,7 @@ static void put_mount(struct json_out *w, const struct mount *m)
 static void put_bind(struct json_out *w, const char *from, const char *at, bool read_only)
 {
     char options[64];
-    snprintf(options, sizeof options, "rbind,%s%s%s", read_only ? "rro" : "rw",
-             weak_or("nosuid", ",rnosuid", ""), weak_or("nodev", ",rnodev", ""));
+    snprintf(options, sizeof options, "rbind,%s,rnosuid,rnodev", read_only ? "rro" : "rw");
     put_mount(w, &(struct mount){ at, "none", from, options });
 }
 
@@ -227,31 +231,13 @@ static void put_system(struct json_out *w, const struct start *s, const struct b
         put_bind(w, "/sys", "/sys", true);
 }
 
-static void put_tmp(struct json_out *w, const struct start *s, const struct bundle_place *p)
+static void put_tmp(struct json_out *w, const struct start *s)
 {
-    char text[REQUEST_PATH_MAX + 64];
-    if (weak_here("private_tmp")) {
-        put_bind(w, "/tmp", "/tmp", false);
-        return;
-    }
-    if (p->scratch) {
-        snprintf(text, sizeof text, "%s/tmp", p->scratch);
-        put_bind(w, text, "/tmp", false);
-        snprintf(text, sizeof text, "%s/var-tmp", p->scratch);
-        put_bind(w, text, "/var/tmp", false);
-        return;
-    }
+    char text[96];
     snprintf(text, sizeof text, "nosuid,nodev,mode=1777,size=%llum",
              (unsigned long long)(s->scratch_mib ? s->scratch_mib : 1024));
     put_mount(w, &(struct mount){ "/tmp", "tmpfs", "tmpfs", text });
     put_mount(w, &(struct mount){ "/var/tmp", "tmpfs", "tmpfs", text });
-}
-
-/* Libraries and programs of the driver.  Nobody writes to them, whatever a spec says. */
-static void put_driver(struct json_out *w, const struct bundle_place *p)
-{
-    for (size_t i = 0; i < p->driver->n_mounts; i++)
-        put_file_or_folder(w, &p->driver_file[i], p->driver->mounts[i].path, true);
 }
 
 static void put_hooks(struct json_out *w, const struct cdi_edits *d)
@@ -274,16 +260,23 @@ static void put_hooks(struct json_out *w, const struct cdi_edits *d)
     json_end(w, '}');
 }
 
-static void put_mounts(struct json_out *w, const struct start *s, const struct bundle_place *p)
+static void put_nodes(struct json_out *w, const struct bundle_place *p)
 {
     char from[REQUEST_PATH_MAX + 64], at[128];
-    json_begin(w, "mounts", '[');
+    for (size_t i = 0; p->node[i]; i++) {
+        snprintf(from, sizeof from, "%s/%s", p->dev, p->node[i]);
+        snprintf(at, sizeof at, "/dev/%s", p->node[i]);
+        put_file(w, from, at, true);
+    }
+}
+
+/* Without root the runtime is the user, and mounts what the user could. */
+static void put_all(struct json_out *w, const struct start *s, const struct bundle_place *p)
+{
+    char from[REQUEST_PATH_MAX + 64], at[128];
     for (size_t i = 0; p->host && i < p->host->n; i++)
         if (!p->host->folder[i].link[0])
-            put_bind(w, p->host->folder[i].path, p->host->folder[i].path,
-                     weak_or("readonly_system", true, false));
-    if (weak_here("view"))
-        put_bind(w, "/run", "/run", false);
+            put_bind(w, p->host->folder[i].path, p->host->folder[i].path, true);
     put_system(w, s, p);
     for (int f = 0; f < BUNDLE_FILE_COUNT; f++) {
         if (!(p->cover & 1u << f))
@@ -292,18 +285,24 @@ static void put_mounts(struct json_out *w, const struct start *s, const struct b
         snprintf(at, sizeof at, "/etc/%s", file_names[f]);
         put_file(w, from, at, false);
     }
-    for (size_t i = 0; p->node[i]; i++) {
-        snprintf(from, sizeof from, "%s/%s", p->dev, p->node[i]);
-        snprintf(at, sizeof at, "/dev/%s", p->node[i]);
-        put_file(w, from, at, true);
-    }
-    put_driver(w, p);
-    put_file(w, p->init, BUNDLE_INIT, false);
-    put_tmp(w, s, p);
-    if (p->home)
-        put_bind(w, p->home, s->user.home.p, false);
+    put_nodes(w, p);
+    if (p->init)
+        put_file(w, p->init, BUNDLE_INIT, false);
+    put_tmp(w, s);
+    put_bind(w, s->user.home.p, s->user.home.p, false);
     for (uint32_t i = 0; i < s->n_volumes; i++)
         put_file_or_folder(w, &p->volume[i], s->volume[i].to, s->volume[i].read_only);
+}
+
+static void put_mounts(struct json_out *w, const struct start *s, const struct bundle_place *p)
+{
+    json_begin(w, "mounts", '[');
+    if (p->mode == KEEPER_MODE_ROOT) {
+        put_system(w, s, p);
+        put_nodes(w, p);
+    } else {
+        put_all(w, s, p);
+    }
     json_end(w, ']');
 }
 
@@ -335,15 +334,18 @@ static void put_rlimit(struct json_out *w, const char *type, uint64_t soft, uint
     json_end(w, '}');
 }
 
+/* The runtime works in the root: it would make a folder that is not there, as root.  Its supervisor goes
+ * where the task begins, as the user. */
 static void put_process(struct json_out *w, const struct start *s, const struct bundle_place *p,
-                        struct arena *a)
+                        const struct bundle_begin *b, struct arena *a)
 {
+    const char *init = p->init ? BUNDLE_INIT : arena_printf(a, "/proc/self/fd/%d", BUNDLE_INIT_FD);
     json_begin(w, "process", '{');
     json_put_bool(w, "terminal", false);
     put_user(w, s, p);
-    put_list(w, "args", bundle_argv(s, BUNDLE_INIT, a), SIZE_MAX);
+    put_list(w, "args", bundle_argv(s, init, b, a), SIZE_MAX);
     put_list(w, "env", bundle_env(s, a), SIZE_MAX);
-    json_put_str(w, "cwd", str_of(s->workdir));
+    json_put_str(w, "cwd", STR("/"));
     json_begin(w, "capabilities", '{');
     for (size_t i = 0; i < ARRAY_LEN(capability_sets); i++)
         put_words(
@@ -404,15 +406,15 @@ static void put_linux(struct json_out *w, const struct start *s, const struct bu
     json_end(w, '}');
 }
 
-int bundle_write(const struct start *s, const struct bundle_place *p, struct buf *out,
-                 struct err *e)
+int bundle_write(const struct start *s, const struct bundle_place *p, const struct bundle_begin *b,
+                 struct buf *out, struct err *e)
 {
     AUTO(arena_free) struct arena a = { 0 };
     char hostname[64];
     struct json_out w = { .b = out };
     json_begin(&w, NULL, '{');
     json_put_str(&w, "ociVersion", STR("1.0.0"));
-    put_process(&w, s, p, &a);
+    put_process(&w, s, p, b, &a);
     json_begin(&w, "root", '{');
     json_put_str(&w, "path", str_of(p->rootfs));
     json_put_bool(&w, "readonly", p->host != NULL);

@@ -23,23 +23,26 @@
 #include "wire/keeper.h"
 
 struct task;
+struct strays;
 
 struct env {
     struct loop *loop;
     struct log *log;
     struct clock clock;
     enum keeper_mode mode;
-    const char *state, *run; /* folders */
-    const char *init, *crun; /* programs, absolute; crun is "" in plain mode */
-    struct sealed crun_copy; /* what is started in its place */
-    const char *dev;         /* where device nodes are */
-    const char *cdi;         /* where CDI specs are; NULL: where they usually are */
-    const char *hide;        /* the mount crun must not see; NULL: none */
-    const char *mnt;         /* RUN/mnt: where each child mounts a tmpfs of its own */
-    const char *skeleton;    /* a root in it */
+    const char *state, *run;            /* folders */
+    const char *init, *crun;            /* programs, absolute; crun is "" in plain mode */
+    struct sealed crun_copy, init_copy; /* what is started in their place */
+    const char *dev;                    /* where device nodes are */
+    const char *cdi;                    /* where CDI specs are; NULL: where they usually are */
+    const char *hide;                   /* the mount crun must not see; NULL: none */
+    const char *mnt;                    /* RUN/mnt: where each child mounts a tmpfs of its own */
+    const char *skeleton;               /* a root in it */
     uint32_t min_uid;
     gid_t gid; /* whose members may connect and read logs */
     uint64_t nofile_max, core_max;
+    int64_t start_limit_ms; /* a start that takes longer has failed */
+    struct strays *strays;
 
     struct cgroups *cgroups;
     struct rootfs_plan host;

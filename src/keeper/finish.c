@@ -7,10 +7,12 @@
 #include <unistd.h>
 
 #include "keeper/life.h"
+#include "keeper/stray.h"
 #include "keeper/tell.h"
 #include "sys/failpoint.h"
 #include "sys/file.h"
 #include "sys/process.h"
+#include "sys/weak.h"
 
 #define LINGER_MS 2000    /* how long crun may take to clear up after itself */
 #define WAIT_MAX_MS 200u  /* between two looks */
@@ -119,10 +121,11 @@ static void decide(struct task *t, const struct task_status *st, struct task_res
     struct cgroup_usage u;
     cgroup_usage(t->env->cgroups, t->name, &u);
     bool known = st->ended_ms || t->exit_seen;
+    int64_t now = life_now(t), said = st->ended_ms ? MIN(st->ended_ms, now) : now;
     *r = (struct task_result){
         .code = st->ended_ms ? st->code : t->exit.code,
         .signal = st->ended_ms ? st->signal : t->exit.signal,
-        .t_ms = st->ended_ms ? st->ended_ms : life_now(t),
+        .t_ms = MAX(said, t->started_ms), /* its supervisor runs as its user */
         .cpu_ms = u.cpu_ms,
         .mem_peak_mib = u.mem_peak_mib,
         .lost_bytes = st->lost_bytes,
@@ -145,6 +148,8 @@ static void tell_end(struct task *t)
     struct err e;
     AUTO(buf_free) struct buf text = BUF(RESULT_MAX);
     struct task_record rec;
+    if (!weak_here("log_watch"))
+        task_output_cut(t->dir, t->run, t->start ? t->start->log_bytes : 0);
     task_record_read(t->dir, &rec);
     decide(t, &rec.status, &t->result);
     task_result_write(&t->result, &text);
@@ -176,6 +181,18 @@ static void tell_failure(struct task *t)
     tell_failed(t->env, t->name, &t->failed);
 }
 
+/* Nothing waits for it any more; whoever reaps it removes its control group. */
+static void abandon(struct task *t)
+{
+    log_event(t->env->log, LOG_WARN_, "task.abandoned", "task=%s pid=%d", t->name,
+              (int)t->child.pid);
+    t->child_watch = loop_unwatch(t->child_watch);
+    file_close_p(&t->child.report);
+    strays_add(t->env->strays, t->name, t->child.pid, t->child.pidfd);
+    t->child.pidfd = -1;
+    t->child.pid = 0;
+}
+
 static void conclude(struct task *t)
 {
     struct task_record rec;
@@ -183,6 +200,8 @@ static void conclude(struct task *t)
     bool begun = t->started_ms || rec.status.started_ms;
     loop_timer_clear(t->timer);
     watch_close(t);
+    if (t->abandoned)
+        abandon(t);
     t->oom_watch = loop_unwatch(t->oom_watch);
     file_close_p(&t->oom_fd);
     /* One that was told to stop before it began has ended: nobody is to start it again. */
@@ -199,8 +218,10 @@ static void conclude(struct task *t)
 
 static bool is_empty(struct task *t)
 {
-    if (t->net_wanted || t->child.pid)
+    if (t->net_wanted || (t->child.pid && !t->abandoned))
         return false;
+    if (t->abandoned)
+        return true;
     if (cgroups_kind(t->env->cgroups) != CGROUPS_NONE)
         return cgroup_pids(t->env->cgroups, t->name, NULL, 0) == 0;
     struct task_record rec; /* without a control group the lock tells */
@@ -214,8 +235,13 @@ void finish_step(struct task *t)
         conclude(t);
         return;
     }
-    if (life_now(t) - t->end_since_ms >= LINGER_MS)
+    if (life_now(t) - t->end_since_ms >= LINGER_MS) {
+        struct err e;
+        /* Twice killed, and no program yet: what it waits for is the kernel's. */
+        t->abandoned = t->killed_again && life_composes(t, &e);
+        t->killed_again = t->killed;
         life_kill(t);
+    }
     t->tries++;
     if (t->tries == SILENT_TRIES)
         log_event(t->env->log, LOG_WARN_, "task.lingers", "task=%s", t->name);

@@ -13,6 +13,8 @@
 #define STARTS_PER_CPU 2
 #define LEFTOVER_EVERY_MS 300000
 #define NET_AGAIN_MS 5000
+#define LOOK_EVERY_MS 1000
+#define LOOKS_AT_ONCE 250 /* each asks for six files */
 
 struct keeper {
     struct env env;
@@ -23,7 +25,8 @@ struct keeper {
     unsigned starting, parallel;
     struct task **dead; /* freed when the loop comes round */
     size_t n_dead, cap_dead;
-    struct loop_watch *wakeup, *leftover_timer;
+    struct loop_watch *wakeup, *leftover_timer, *look_timer;
+    size_t looked_at; /* which task is next */
     struct leftover *leftover;
     int64_t net_tried_ms;
 };
@@ -169,11 +172,18 @@ static void do_forget(struct keeper *k, const struct keeper_request *r, struct s
         task_forget_files(&k->env, r->task, r->verb == KEEPER_DO_PURGE);
 }
 
+static void do_ping(struct keeper *k, const struct keeper_request *r, struct str line)
+{
+    (void)r;
+    (void)line;
+    tell_pong(&k->env);
+}
+
 typedef void verb_fn(struct keeper *k, const struct keeper_request *r, struct str line);
 static verb_fn *const verbs[] = {
     [KEEPER_DO_SYNC] = do_sync,     [KEEPER_DO_START] = do_start,  [KEEPER_DO_STOP] = do_stop,
     [KEEPER_DO_SIGNAL] = do_signal, [KEEPER_DO_PAUSE] = do_pause,  [KEEPER_DO_RESUME] = do_resume,
-    [KEEPER_DO_FORGET] = do_forget, [KEEPER_DO_PURGE] = do_forget,
+    [KEEPER_DO_FORGET] = do_forget, [KEEPER_DO_PURGE] = do_forget, [KEEPER_DO_PING] = do_ping,
 };
 _Static_assert(ARRAY_LEN(verbs) == KEEPER_VERB_COUNT, "a verb was added without its function");
 
@@ -238,6 +248,13 @@ static void on_leftover_timer(void *ctx)
         (void)on_net_again(k);
 }
 
+static void on_look_timer(void *ctx)
+{
+    struct keeper *k = ctx;
+    for (size_t i = MIN(k->tasks.n, (size_t)LOOKS_AT_ONCE); i > 0 && k->tasks.n > 0; i--)
+        task_look(k->tasks.all[k->looked_at++ % k->tasks.n]);
+}
+
 /* Every task of an earlier keeper, then what belongs to none of them. */
 static int recover(struct keeper *k, struct err *e)
 {
@@ -295,6 +312,8 @@ struct keeper *keeper_new(const struct keeper_config *c, struct loop *l, struct 
     k->tidy = c->tidy;
     k->leftover_timer = loop_timer(l, on_leftover_timer, k);
     loop_timer_set(k->leftover_timer, LEFTOVER_EVERY_MS, LEFTOVER_EVERY_MS);
+    k->look_timer = loop_timer(l, on_look_timer, k);
+    loop_timer_set(k->look_timer, LOOK_EVERY_MS, LOOK_EVERY_MS);
     snprintf(socket, sizeof socket, "%s/keeper.sock", k->env.run);
     struct server_config serve = { .loop = l,
                                    .log = log,
@@ -339,6 +358,7 @@ struct keeper *keeper_free(struct keeper *k)
     k->server = server_free(k->server);
     k->leftover = leftover_free(k->leftover);
     loop_unwatch(k->leftover_timer);
+    loop_unwatch(k->look_timer);
     loop_unwatch(k->wakeup);
     for (size_t i = 0; i < k->n_dead; i++)
         task_free(k->dead[i]);

@@ -28,6 +28,7 @@ struct keeper_config {
     const char *group;           /* whose members may connect and read logs; NULL: our own */
     uint64_t parallel;           /* starts at once; 0: twice the processors */
     uint64_t images_mib;         /* all images together; 0: image.h's */
+    uint64_t start_limit_s;      /* a start that takes longer has failed */
     bool end_leftovers;          /* end processes that belong to no living task */
     const char *node_name;       /* NULL: the host name */
     uint64_t cpu_milli, mem_mib; /* 0: what there is */

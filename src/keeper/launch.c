@@ -16,7 +16,7 @@
 #include "sys/weak.h"
 #include "wire/joblog.h"
 
-#define START_LIMIT_MS 120000
+#define TURN_MS 1000 /* of a start, before the next may begin */
 #define CTL_BACKLOG 64
 #define STATUS_BYTES 4096
 
@@ -104,7 +104,8 @@ static void handover_clear(struct handover *h)
 static int handover_open(struct task *t, struct handover *h, struct err *e)
 {
     char name[16];
-    _Static_assert(SPAWN_FDS == 2 + JOBLOG_SEGMENTS, "socket, status and the log");
+    _Static_assert(SPAWN_FDS == 3 + JOBLOG_SEGMENTS, "socket, status, the log and nightshift-init");
+    _Static_assert(BUNDLE_INIT_FD == 3 + SPAWN_FDS - 1, "the last of them");
     *h = (struct handover){ .out = -1 };
     for (int i = 0; i < SPAWN_FDS; i++)
         h->fd[i] = -1;
@@ -124,10 +125,15 @@ static int handover_open(struct task *t, struct handover *h, struct err *e)
     return n < 0 ? -1 : 0;
 }
 
-static const char *const *runtime_argv(struct task *t)
+int launch_init_copy(struct task *t)
+{
+    return sealed_program(&t->env->init_copy, t->env->init, SPAWN_HIGH_FD);
+}
+
+static const char *const *runtime_argv(struct task *t, const char *config)
 {
     const struct env *v = t->env;
-    const char **argv = arena_array(&t->arena, const char *, 16);
+    const char **argv = arena_array(&t->arena, const char *, 20);
     size_t n = 0;
     argv[n++] = v->crun;
     argv[n++] = "--root";
@@ -139,30 +145,35 @@ static const char *const *runtime_argv(struct task *t)
     argv[n++] = arena_printf(&t->arena, "%s/pid", t->run);
     argv[n++] = "--bundle";
     argv[n++] = arena_printf(&t->arena, "%s/bundle", t->run);
+    argv[n++] = "--config";
+    argv[n++] = arena_printf(&t->arena, "%s/bundle/%s", t->run, config);
     argv[n++] = t->name;
     return argv;
+}
+
+static const char *const *plain_argv(struct task *t, const struct bundle_begin *b)
+{
+    struct bundle_begin said = { .note = b->note };
+    return bundle_argv(t->start, t->env->init, &said, &t->arena);
 }
 
 static void want_child(struct task *t, const struct handover *h)
 {
     static const char *const runtime_env[] = { "PATH=/usr/sbin:/usr/bin:/sbin:/bin", NULL };
-    const struct start *s = t->start;
     struct spawn_want *w = t->spawn;
-    bool plain = t->env->mode == KEEPER_MODE_PLAIN;
-    w->argv = plain ? bundle_argv(s, t->env->init, &t->arena) : runtime_argv(t);
+    bool plain = t->env->mode == KEEPER_MODE_PLAIN, other = t->begin_else.folder;
+    w->argv = plain ? plain_argv(t, &t->begin) : runtime_argv(t, "config.json");
+    if (other)
+        w->argv_else = plain ? plain_argv(t, &t->begin_else) : runtime_argv(t, "else.json");
     w->program = plain ? -1 : sealed_program(&t->env->crun_copy, t->env->crun, SPAWN_HIGH_FD);
-    w->env = plain ? bundle_env(s, &t->arena) : runtime_env;
-    w->cwd = plain ? s->workdir : NULL;
-    w->uid = s->user.uid;
-    w->gid = s->user.gid;
-    w->groups = s->user.groups;
-    w->n_groups = s->user.n_groups;
-    w->own_mounts = t->env->mode == KEEPER_MODE_ROOT;
+    w->env = plain ? bundle_env(t->start, &t->arena) : runtime_env;
+    w->cwd = plain ? t->begin.folder : NULL;
     w->hide = t->env->hide;
     w->mnt = t->env->mnt;
     w->out_fd = h->out;
     w->n_join = h->n_join;
     memcpy(w->fd, h->fd, sizeof w->fd);
+    w->fd[SPAWN_FDS - 1] = plain ? -1 : launch_init_copy(t);
     memcpy(w->join_fd, h->join, sizeof w->join_fd);
 }
 
@@ -188,7 +199,9 @@ static int spawn(struct task *t, struct err *e)
     if (t->env->mode == KEEPER_MODE_PLAIN) /* crun writes the file otherwise */
         note_pid(t);
     t->state = TASK_STARTING;
-    t->start_by_ms = life_now(t) + START_LIMIT_MS;
+    t->began_ms = life_now(t);
+    t->start_by_ms = life_now(t) + t->env->start_limit_ms;
+    t->turn_until_ms = life_now(t) + TURN_MS;
     watch_child(t);
     watch_oom(t);
     return watch_connect(t, e);

@@ -7,6 +7,7 @@
 
 #include "keeper/bundle.h"
 #include "keeper/driver.h"
+#include "keeper/layout.h"
 #include "sys/failpoint.h"
 #include "sys/file.h"
 #include "sys/weak.h"
@@ -196,17 +197,6 @@ static void homes_path(const struct task *t, char out[static LIFE_PATH_MAX + 32]
     snprintf(out, LIFE_PATH_MAX + 32, "%s/homes", t->env->state);
 }
 
-/* STATE/homes/<name>, of somebody without an account here. */
-static bool is_own_home(const struct task *t)
-{
-    char homes[LIFE_PATH_MAX + 32];
-    const char *home = t->start->user.home.p;
-    homes_path(t, homes);
-    size_t n = strlen(homes);
-    return is_below(home, homes) && home[n] == '/' && home[n + 1] != '.' && home[n + 1] != '\0' &&
-           !strchr(home + n + 1, '/');
-}
-
 static int make_root(struct task *t, struct err *e)
 {
     char path[LIFE_PATH_MAX + 32];
@@ -241,77 +231,67 @@ static int make_scratch(struct task *t, struct err *e)
     return task_file_put(t->run, "scratch", str_of(t->scratch), e);
 }
 
-/* As root the child binds them with the user's rights, in its tmpfs, for crun to find. */
-static const char *lend(struct task *t, struct spawn_bind b)
+/* Without root it is the user who mounts, and the runtime has to be told. */
+static const struct bundle_bind *own_volumes(const struct start *s, struct arena *a)
 {
-    struct spawn_want *w = t->spawn;
-    if (t->env->mode != KEEPER_MODE_ROOT)
-        return b.from;
-    b.onto = arena_printf(&t->arena, "%s/%u", t->env->mnt, w->n_binds);
-    w->bind[w->n_binds++] = b;
-    return b.onto;
-}
-
-/* What the user cannot reach is found out when it is opened with the user's rights. */
-static bool is_file(const char *path)
-{
-    struct stat st;
-    return stat(path, &st) == 0 && S_ISREG(st.st_mode);
-}
-
-static struct bundle_bind lend_volume(struct task *t, const char *from)
-{
-    bool file = is_file(from);
-    return (struct bundle_bind){ lend(t, (struct spawn_bind){ .from = from, .is_file = file }),
-                                 file };
-}
-
-static const struct bundle_bind *driver_files(const struct cdi_edits *driver, struct arena *a)
-{
-    struct bundle_bind *list = arena_array(a, struct bundle_bind, driver->n_mounts);
-    for (size_t i = 0; i < driver->n_mounts; i++) {
-        struct stat st; /* sockets count as files too */
-        const char *path = driver->mounts[i].host_path;
-        list[i] = (struct bundle_bind){ path, stat(path, &st) == 0 && !S_ISDIR(st.st_mode) };
+    struct bundle_bind *list = arena_array(a, struct bundle_bind, s->n_volumes + 1);
+    for (uint32_t i = 0; i < s->n_volumes; i++) {
+        struct stat st;
+        const char *path = s->volume[i].from;
+        list[i] = (struct bundle_bind){ path, stat(path, &st) == 0 && S_ISREG(st.st_mode) };
     }
     return list;
+}
+
+static int put_bundle(struct task *t, const struct bundle_place *p, const char *name,
+                      const struct bundle_begin *b, struct err *e)
+{
+    char bundle[LIFE_PATH_MAX + 32];
+    snprintf(bundle, sizeof bundle, "%s/bundle", t->run);
+    AUTO(buf_free) struct buf text = BUF(BUNDLE_MAX);
+    return bundle_write(t->start, p, b, &text, e) < 0
+             ? -1
+             : task_file_put(bundle, name, buf_str(&text), e);
 }
 
 static int write_bundle(struct task *t, const struct nodes *nodes, const struct cdi_edits *driver,
                         struct err *e)
 {
     const struct start *s = t->start;
-    char rootfs[LIFE_PATH_MAX + 32], bundle[LIFE_PATH_MAX + 32];
-    bool in_tmpfs = t->env->mode == KEEPER_MODE_ROOT && !t->digest[0];
-    struct bundle_bind volume[REQUEST_VOLUMES_MAX];
+    char rootfs[LIFE_PATH_MAX + 32], bundle[LIFE_PATH_MAX + 32], homes[LIFE_PATH_MAX + 32];
+    bool root = t->env->mode == KEEPER_MODE_ROOT;
     snprintf(rootfs, sizeof rootfs, "%s/rootfs", t->run);
     snprintf(bundle, sizeof bundle, "%s/bundle", t->run);
+    homes_path(t, homes);
     if (mkdir(bundle, 0700) < 0 && errno != EEXIST)
         return err_set(e, ERR_UNAVAILABLE, "cannot make '%s': %s", bundle, strerror(errno));
+    bool copied = weak_or("sealed_init", launch_init_copy(t) >= 0, false);
     struct bundle_place p = {
         .mode = t->env->mode,
-        .rootfs = in_tmpfs ? t->env->skeleton : rootfs,
+        .rootfs = root && !t->digest[0] ? t->env->skeleton : arena_printf(&t->arena, "%s", rootfs),
         .host = t->digest[0] ? NULL : &t->env->host,
         .netns = t->netns[0] ? t->netns : NULL,
         .scratch = t->scratch[0] ? t->scratch : NULL,
         .files = t->run,
         .cover = covered(!t->digest[0]),
-        .init = t->env->init,
-        .home = lend(t, (struct spawn_bind){ .from = s->user.home.p, .is_ours = is_own_home(t) }),
-        .volume = volume,
+        .init = copied ? NULL : t->env->init,
+        .volume = root ? NULL : own_volumes(s, &t->arena),
         .dev = t->env->dev,
         .node = nodes->name,
         .driver = driver,
-        .driver_file = driver_files(driver, &t->arena),
         .nofile_max = t->env->nofile_max,
         .core_max = t->env->core_max,
     };
-    for (uint32_t i = 0; i < s->n_volumes; i++)
-        volume[i] = lend_volume(t, s->volume[i].from);
-    AUTO(buf_free) struct buf text = BUF(BUNDLE_MAX);
-    return bundle_write(s, &p, &text, e) < 0
-             ? -1
-             : task_file_put(bundle, "config.json", buf_str(&text), e);
+    struct layout_from from = { .state = t->env->state,
+                                .run = t->env->run,
+                                .homes = arena_printf(&t->arena, "%s", homes),
+                                .workdir = t->begin.folder,
+                                .workdir_else = t->begin_else.folder };
+    if (root)
+        t->spawn->compose = layout_make(s, &p, &from, &t->arena);
+    if (t->begin_else.folder && put_bundle(t, &p, "else.json", &t->begin_else, e) < 0)
+        return -1;
+    return put_bundle(t, &p, "config.json", &t->begin, e);
 }
 
 static int make_group(struct task *t, const struct nodes *nodes, struct err *e)
@@ -327,52 +307,45 @@ static int make_group(struct task *t, const struct nodes *nodes, struct err *e)
     return cgroup_make(t->env->cgroups, t->name, &l, e);
 }
 
-/* Where its user was, when that is a folder inside the job too; the child looks again, with the
- * user's rights. */
+/* Where its user was, when that is a folder inside the job too: the child looks, with the user's rights. */
 static void choose_workdir(struct task *t, const struct rootfs_plan *host)
 {
-    struct start *s = t->start;
+    const struct start *s = t->start;
     const char *outside = NULL;
-    struct stat st;
     struct err e;
+    t->begin = (struct bundle_begin){ .folder = s->workdir };
     if (s->workdir_given || !s->cwd || t->digest[0])
         return;
-    if (place_outside(s, host, s->cwd, &t->arena, &outside, &e) == 0 && outside &&
-        stat(outside, &st) == 0 && S_ISDIR(st.st_mode))
-        s->workdir = s->cwd;
-    else
-        s->note =
-            arena_printf(&t->arena, "the folder %s is not there inside the job: it begins in %s",
-                         s->cwd, s->workdir);
-}
-
-/* People without an account here have their home among ours. */
-static int make_home(struct task *t, struct err *e)
-{
-    const struct engine_user *u = &t->start->user;
-    char homes[LIFE_PATH_MAX + 32];
-    struct stat st;
-    homes_path(t, homes);
-    if (!is_own_home(t) || stat(u->home.p, &st) == 0)
-        return 0;
-    if ((mkdir(homes, 0711) < 0 && errno != EEXIST) || mkdir(u->home.p, 0700) < 0 ||
-        (geteuid() == 0 && chown(u->home.p, u->uid, u->gid) < 0))
-        return err_set(e, ERR_UNAVAILABLE, "cannot make the home '%s': %s", u->home.p,
-                       strerror(errno));
-    return 0;
-}
-
-/* Its user may not be able to reach our homes from outside. */
-static void seek_in_own_home(struct task *t)
-{
-    const char *home = t->start->user.home.p;
-    struct spawn_want *w = t->spawn;
-    if (t->env->mode != KEEPER_MODE_ROOT || !is_own_home(t) || !w->workdir ||
-        !is_below(w->workdir, home))
+    const char *note =
+        arena_printf(&t->arena, "the folder %s is not there inside the job: it begins in %s",
+                     s->cwd, s->workdir);
+    if (place_outside(s, host, s->cwd, &t->arena, &outside, &e) < 0 || !outside) {
+        t->begin.note = note;
         return;
-    const char *rest = w->workdir + strlen(home);
-    w->workdir = *rest ? rest + 1 : ".";
-    w->workdir_in_home = true;
+    }
+    t->begin.folder = s->cwd;
+    t->begin_else = (struct bundle_begin){ .folder = s->workdir, .note = note };
+}
+
+/* Where that is outside: without a root of its own the child can only look there. */
+static int look_outside(struct task *t, const struct rootfs_plan *host, struct err *e)
+{
+    struct spawn_want *w = t->spawn;
+    bool other = t->begin_else.folder;
+    if (t->env->mode == KEEPER_MODE_PLAIN) {
+        w->look = other ? t->begin.folder : NULL; /* else entering it tells */
+        w->look_else = t->begin_else.folder;
+        return 0;
+    }
+    const char *last = NULL, *first = NULL;
+    if (place_outside(t->start, host, t->start->workdir, &t->arena, &last, e) < 0 ||
+        (other && place_outside(t->start, host, t->begin.folder, &t->arena, &first, e) < 0))
+        return -1;
+    if (t->env->mode == KEEPER_MODE_ROOT)
+        return 0;
+    w->look = other ? first : last;
+    w->look_else = other ? last : NULL;
+    return 0;
 }
 
 int place_make(struct task *t, struct err *e)
@@ -382,13 +355,9 @@ int place_make(struct task *t, struct err *e)
     AUTO(cdi_close_p) struct cdi *specs = NULL;
     bool plain = t->env->mode == KEEPER_MODE_PLAIN;
     const struct rootfs_plan *host = t->digest[0] ? NULL : &t->env->host;
-    if (make_home(t, e) < 0)
-        return -1;
     choose_workdir(t, host);
-    if (!plain &&
-        place_outside(t->start, host, t->start->workdir, &t->arena, &t->spawn->workdir, e) < 0)
+    if (look_outside(t, host, e) < 0)
         return -1;
-    seek_in_own_home(t);
     if (find_nodes(t, &nodes, e) < 0 ||
         driver_find(t->env, t->start, &t->arena, &specs, &driver, e) < 0)
         return -1;

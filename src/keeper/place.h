@@ -8,7 +8,7 @@
 
 #include "keeper/life.h"
 
-int place_make(struct task *t, struct err *e) MUST_USE; /* fills in t->spawn's binds and workdir */
+int place_make(struct task *t, struct err *e) MUST_USE; /* fills in t->spawn's root and t->begin */
 
 /* Where a path of the task lies on the machine, in `a`; NULL when it is nothing of the machine's.
  * -1: the task will not have it. */

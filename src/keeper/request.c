@@ -15,9 +15,10 @@
 static const char *const reserved[] = { "/proc", "/sys", "/dev", "/.nightshift" };
 
 static const char *const start_keys[] = {
-    "do",       "task",        "tenant",    "user",     "argv",        "env",       "workdir",
-    "cwd",      "stdin",       "image",     "network",  "tty",         "cpu_milli", "mem_mib",
-    "pids_max", "scratch_mib", "log_bytes", "grace_ms", "max_time_ms", "gpus",      "volumes",
+    "do",          "task",    "tenant",   "user",          "argv",         "env",
+    "workdir",     "cwd",     "stdin",    "image",         "network",      "tty",
+    "cpu_milli",   "mem_mib", "pids_max", "scratch_mib",   "log_bytes",    "grace_ms",
+    "max_time_ms", "gpus",    "volumes",  "volumes_allow", "volumes_deny", "home_else",
 };
 static const char *const user_keys[] = { "name", "uid", "gid", "groups", "home" };
 static const char *const gpu_keys[] = { "index", "uuid", "milli" };
@@ -40,6 +41,7 @@ static const struct {
     [KEEPER_DO_STOP] = KEYS(stop_keys),   [KEEPER_DO_SIGNAL] = KEYS(signal_keys),
     [KEEPER_DO_PAUSE] = KEYS(task_keys),  [KEEPER_DO_RESUME] = KEYS(task_keys),
     [KEEPER_DO_FORGET] = KEYS(task_keys), [KEEPER_DO_PURGE] = KEYS(task_keys),
+    [KEEPER_DO_PING] = KEYS(sync_keys),
 #undef KEYS
 };
 _Static_assert(ARRAY_LEN(verb_keys) == KEEPER_VERB_COUNT, "a verb was added without its fields");
@@ -282,6 +284,20 @@ static int read_volume(const struct json *v, struct arena *a, struct start_volum
     return 0;
 }
 
+/* Ends with NULL; lives in `a`. */
+static int read_folders(const struct json *o, const char *key, struct arena *a,
+                        const char *const **out, struct err *e)
+{
+    struct texts t = { 0 };
+    if (read_texts(o, key, REQUEST_FOLDERS_MAX, a, &t, e) < 0)
+        return -1;
+    for (uint32_t i = 0; i < t.n; i++)
+        if (!is_path(str_of(t.list[i])))
+            return wrong(key, str_of(t.list[i]), "is not an absolute path without . and ..", e);
+    *out = t.list;
+    return 0;
+}
+
 static int read_lists(const struct json *o, struct arena *a, struct start *s, struct err *e)
 {
     const struct json *gpus = NULL, *volumes = NULL;
@@ -294,7 +310,9 @@ static int read_lists(const struct json *o, struct arena *a, struct start *s, st
     for (const struct json *v = volumes ? json_first(volumes) : NULL; v; v = json_next(volumes, v))
         if (read_volume(v, a, &s->volume[s->n_volumes++], e) < 0)
             return err_wrap(e, "field 'volumes'");
-    return 0;
+    return read_folders(o, "volumes_allow", a, &s->volumes_allow, e) < 0
+             ? -1
+             : read_folders(o, "volumes_deny", a, &s->volumes_deny, e);
 }
 
 static int read_numbers(const struct json *o, struct start *s, struct err *e)
@@ -367,7 +385,8 @@ static int read_start(const struct json *o, struct arena *a, struct keeper_reque
     s->workdir = s->user.home.p;
     s->workdir_given = json_find(o, "workdir") != NULL;
     if ((s->workdir_given && read_path(o, "workdir", a, &s->workdir, e) < 0) ||
-        (json_find(o, "cwd") && read_path(o, "cwd", a, &s->cwd, e) < 0))
+        (json_find(o, "cwd") && read_path(o, "cwd", a, &s->cwd, e) < 0) ||
+        (json_find(o, "home_else") && read_path(o, "home_else", a, &s->home_else, e) < 0))
         return -1;
     out->start = s;
     return 0;
@@ -421,8 +440,9 @@ int request_read(struct str line, struct arena *a, struct keeper_request *out, s
         return -1;
     if (!keeper_verb_parse(verb, &r.verb))
         return wrong(KEEPER_VERB_FIELD, verb, "is not something the keeper does", e);
+    bool of_all = r.verb == KEEPER_DO_SYNC || r.verb == KEEPER_DO_PING;
     if (json_only(o, verb_keys[r.verb].keys, verb_keys[r.verb].n, e) < 0 ||
-        (r.verb != KEEPER_DO_SYNC && read_task(o, a, &r.task, e) < 0))
+        (!of_all && read_task(o, a, &r.task, e) < 0))
         return -1;
     int rc = 0;
     if (r.verb == KEEPER_DO_START)

@@ -18,7 +18,8 @@
 #define REQUEST_GPUS_MAX 64
 #define REQUEST_GROUPS_MAX 1024
 #define REQUEST_PATH_MAX 1024
-#define TASK_NAME_MAX 48 /* of "17.1.0", without the NUL */
+#define REQUEST_FOLDERS_MAX 256 /* that volumes may come from, or may not */
+#define TASK_NAME_MAX 48        /* of "17.1.0", without the NUL */
 
 struct start_volume {
     const char *from, *to;
@@ -37,10 +38,10 @@ struct start {
     const char *const *argv;
     const char *const *env;
     uint32_t n_argv, n_env;
+    const char *home_else; /* what there is instead where the home is not; NULL: nothing */
     const char *workdir, *image;
     bool workdir_given; /* else it is the home */
     const char *cwd;    /* where its user was: instead of the home, when it is there inside */
-    const char *note;   /* what its user is told before its output; NULL: nothing */
     enum spec_network network;
     bool tty, has_stdin;
     uint64_t cpu_milli, mem_mib, pids_max, scratch_mib, log_bytes; /* 0: not limited, default */
@@ -48,11 +49,12 @@ struct start {
     struct start_gpu gpu[REQUEST_GPUS_MAX];
     struct start_volume volume[REQUEST_VOLUMES_MAX];
     uint32_t n_gpus, n_volumes;
+    const char *const *volumes_allow, *const *volumes_deny; /* folders, as the site says */
 };
 
 struct keeper_request {
     enum keeper_verb verb;
-    const char *task;          /* all but sync */
+    const char *task;          /* all but sync and ping */
     const struct start *start; /* start */
     uint64_t grace_ms;         /* stop */
     enum task_end why;         /* stop */

@@ -1,5 +1,6 @@
 #include "keeper/sealed.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -10,6 +11,7 @@
 #include "base/base.h"
 #include "sys/file.h"
 
+#define MFD_RUN 0x10u /* MFD_EXEC: some machines make files in memory that cannot be run */
 #define PROGRAM_MAX (64 << 20)
 #define ALL_SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 
@@ -33,7 +35,9 @@ static bool copy_all(int from, int to, off_t size)
 /* The name is what people see in lists of processes. */
 static int copy_sealed(const char *name, int from, off_t size, int least)
 {
-    AUTO(file_close_p) int copy = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    AUTO(file_close_p) int copy = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_RUN);
+    if (copy < 0 && errno == EINVAL) /* an older kernel runs them anyway */
+        copy = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (copy < 0 || !copy_all(from, copy, size) || fcntl(copy, F_ADD_SEALS, ALL_SEALS) < 0)
         return -1;
     return fcntl(copy, F_DUPFD_CLOEXEC, least);

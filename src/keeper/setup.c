@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "keeper/stray.h"
 #include "sys/file.h"
 #include "sys/weak.h"
 
@@ -233,7 +234,7 @@ static int open_folders(struct setup *s, const struct keeper_config *c, struct e
 int setup_open(struct setup *s, const struct keeper_config *c, struct env *env, struct err *e)
 {
     *s = (struct setup){ .lock_fd = -1 };
-    env->crun_copy = SEALED_NONE;
+    env->crun_copy = env->init_copy = SEALED_NONE;
     if (find_init(s, c->init, e) < 0 || mode_choose(c->mode, c->crun, &env->mode, s->crun, e) < 0 ||
         open_folders(s, c, env, e) < 0 || open_groups(s, c, env, e) < 0 || probe(c, env, e) < 0)
         return -1;
@@ -241,6 +242,9 @@ int setup_open(struct setup *s, const struct keeper_config *c, struct env *env, 
     env->crun = s->crun;
     env->dev = c->dev;
     env->cdi = c->cdi;
+    env->start_limit_ms = (int64_t)c->start_limit_s * 1000;
+    env->strays = strays_new(env->loop);
+    strays_groups(env->strays, env->cgroups);
     env->min_uid = (uint32_t)MAX(c->min_uid, UINT64_C(1));
     read_limits(env);
     rootfs_look("", &env->host);
@@ -259,8 +263,10 @@ void setup_close(struct setup *s, struct env *env)
     env->net = net_free(env->net);
     env->images = image_close(env->images);
     env->scratch = scratch_free(env->scratch);
+    env->strays = strays_free(env->strays);
     env->cgroups = cgroups_free(env->cgroups);
     sealed_clear(&env->crun_copy);
+    sealed_clear(&env->init_copy);
     file_close_p(&s->lock_fd);
 }
 

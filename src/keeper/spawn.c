@@ -2,37 +2,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <linux/magic.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/fsuid.h>
+#include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "sys/file.h"
-#include "sys/weak.h"
 
 #define FIRST_FD 3
-
-/* Where the child was when it failed. */
-enum step {
-    STEP_JOIN,
-    STEP_MOUNTS,
-    STEP_BIND,
-    STEP_WORKDIR,
-    STEP_FDS,
-    STEP_EXEC
-};
-
-struct report {
-    enum step step;
-    int cause;
-    uint32_t index; /* STEP_BIND */
-};
 
 static int join_groups(const struct spawn_want *w)
 {
@@ -93,119 +73,33 @@ static int cover_mount(const struct spawn_want *w)
     return mount("tmpfs", w->hide, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "size=4k");
 }
 
-/* For looking up paths only; the kernel takes the capabilities over files away meanwhile. */
-static int act_as(uint32_t uid, uint32_t gid, const uint32_t *groups, uint32_t n)
+/* As root this is found out inside (compose.h). */
+static bool is_folder(const char *path)
 {
-    if (weak_here("binds_as_user"))
-        return 0;
-    setfsgid(gid);
-    setfsuid(uid);
-    _Static_assert(sizeof(gid_t) == sizeof *groups, "groups go to the kernel as they are");
-    return syscall(SYS_setgroups, (size_t)n, groups) < 0 || (uint32_t)setfsuid((uid_t)-1) != uid ||
-                   (uint32_t)setfsgid((gid_t)-1) != gid
-             ? -1
-             : 0;
-}
-
-static void fd_path(int fd, char out[static 32])
-{
-    static const char lead[] = "/proc/self/fd/";
-    char digits[12];
-    size_t n = 0, at = sizeof lead - 1;
-    memcpy(out, lead, at);
-    do {
-        digits[n++] = (char)('0' + fd % 10);
-        fd /= 10;
-    } while (fd);
-    while (n)
-        out[at++] = digits[--n];
-    out[at] = '\0';
-}
-
-/* Through a link of the user's a harmless name can mean the whole machine, or the view of its
- * processes, through which a task could leave its container. */
-static bool is_machinery(int fd)
-{
-    static const char *const roots[] = { "/proc", "/sys", "/dev" };
-    static const __fsword_t kinds[] = { PROC_SUPER_MAGIC, SYSFS_MAGIC, CGROUP_SUPER_MAGIC,
-                                        CGROUP2_SUPER_MAGIC };
-    char link[32], real[PATH_MAX];
-    struct statfs st;
-    fd_path(fd, link);
-    ssize_t n = readlink(link, real, sizeof real - 1);
-    if (n <= 0 || fstatfs(fd, &st) < 0)
-        return true;
-    real[n] = '\0';
-    bool found = n == 1; /* "/" */
-    for (size_t i = 0; i < ARRAY_LEN(roots); i++) {
-        size_t len = strlen(roots[i]);
-        found |= strncmp(real, roots[i], len) == 0 && (real[len] == '\0' || real[len] == '/');
-    }
-    for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
-        found |= st.f_type == kinds[i];
-    return found && !weak_here("machinery");
-}
-
-/* An empty place of the kind of what comes onto it; nothing else can be given to a task. */
-static int make_point(int fd, const struct spawn_bind *b)
-{
-    struct stat st;
-    if (fstat(fd, &st) < 0)
-        return -1;
-    if (b->is_file ? !S_ISREG(st.st_mode) : !S_ISDIR(st.st_mode)) {
-        errno = ENOTDIR;
-        return -1;
-    }
-    if (!b->is_file)
-        return mkdir(b->onto, 0700) == 0 || errno == EEXIST ? 0 : -1;
-    int made = open(b->onto, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    return made < 0 ? -1 : close(made);
-}
-
-static int bind_all(const struct spawn_want *w, uint32_t *at)
-{
-    char from[32];
-    for (uint32_t i = 0; i < w->n_binds; i++) {
-        *at = i;
-        bool ours = w->bind[i].is_ours;
-        if (!ours && act_as(w->uid, w->gid, w->groups, w->n_groups) < 0)
-            return -1;
-        int fd = open(w->bind[i].from, O_PATH | O_CLOEXEC | (ours ? O_NOFOLLOW : 0));
-        int cause = errno;
-        if (act_as(0, 0, NULL, 0) < 0)
-            return -1;
-        errno = cause;
-        if (fd >= 0 && is_machinery(fd)) {
-            errno = EPERM;
-            return -1;
-        }
-        if (fd < 0 || make_point(fd, &w->bind[i]) < 0)
-            return -1;
-        fd_path(fd, from);
-        if (mount(from, w->bind[i].onto, NULL, MS_BIND | MS_REC, NULL) < 0)
-            return -1;
-        close(fd);
-    }
-    return 0;
-}
-
-static int try_workdir(const struct spawn_want *w)
-{
-    if (!w->workdir)
-        return 0;
-    int home = w->workdir_in_home ? open(w->bind[0].onto, O_PATH | O_CLOEXEC) : AT_FDCWD;
-    if (home == -1 || (w->own_mounts && act_as(w->uid, w->gid, w->groups, w->n_groups) < 0))
-        return -1;
-    int fd = openat(home, w->workdir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    int cause = errno;
+    int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (fd >= 0)
         close(fd);
-    if (home >= 0)
-        close(home);
-    if (w->own_mounts && act_as(0, 0, NULL, 0) < 0)
-        return -1;
-    errno = cause;
-    return fd < 0 ? -1 : 0;
+    return fd >= 0;
+}
+
+static void tell_busy(void *ctx, uint32_t index)
+{
+    const struct spawn_report r = { .step = SPAWN_BUSY, .trouble.index = index };
+    /* A parent that has gone hears of nothing; then this goes on all the same. */
+    ssize_t n = write(*(const int *)ctx, &r, sizeof r);
+    (void)n;
+}
+
+/* 1: begin in the other folder. */
+static int prepare(const struct spawn_want *w, struct spawn_report *r, int report)
+{
+    if (w->compose)
+        return compose_make(w->compose, tell_busy, &report, &r->trouble);
+    if (!w->look || is_folder(w->look))
+        return 0;
+    r->trouble = (struct compose_trouble){ .fault = COMPOSE_WORKDIR, .cause = errno };
+    bool other = w->look_else && is_folder(w->look_else);
+    return other ? 1 : -1;
 }
 
 static int place_fds(const struct spawn_want *w)
@@ -214,11 +108,15 @@ static int place_fds(const struct spawn_want *w)
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (null < 0 || dup2(null, 0) < 0 || dup2(w->out_fd, 1) < 0 || dup2(w->out_fd, 2) < 0)
         return -1;
-    for (int i = 0; i < SPAWN_FDS; i++)
-        if ((high[i] = fcntl(w->fd[i], F_DUPFD_CLOEXEC, SPAWN_HIGH_FD)) < 0)
+    for (int i = 0; i < SPAWN_FDS; i++) {
+        high[i] = w->fd[i] < 0 ? -1 : fcntl(w->fd[i], F_DUPFD_CLOEXEC, SPAWN_HIGH_FD);
+        if (w->fd[i] >= 0 && high[i] < 0)
             return -1;
+    }
     for (int i = 0; i < SPAWN_FDS; i++)
-        if (dup2(high[i], FIRST_FD + i) < 0)
+        if (high[i] < 0)
+            close(FIRST_FD + i);
+        else if (dup2(high[i], FIRST_FD + i) < 0)
             return -1;
     return 0;
 }
@@ -233,35 +131,35 @@ static void default_signals(void)
 }
 
 /* Returns where it failed, with errno; does not return when all is well. */
-static enum step become(const struct spawn_want *w, uint32_t *index)
+static enum spawn_step become(const struct spawn_want *w, struct spawn_report *r, int report)
 {
     setsid();
     default_signals();
     umask(022);
     if (join_groups(w) < 0)
-        return STEP_JOIN;
-    if (w->own_mounts ? take_mounts(w) < 0 : w->hide && cover_mount(w) < 0)
-        return STEP_MOUNTS;
-    if (bind_all(w, index) < 0)
-        return STEP_BIND;
-    if (try_workdir(w) < 0)
-        return STEP_WORKDIR;
-    if (chdir(w->cwd ? w->cwd : "/") < 0)
-        return STEP_WORKDIR;
+        return SPAWN_JOIN;
+    if (w->compose ? take_mounts(w) < 0 : w->hide && cover_mount(w) < 0)
+        return SPAWN_MOUNTS;
+    int other = prepare(w, r, report);
+    if (other < 0)
+        return SPAWN_COMPOSE;
+    const char *cwd = other && w->cwd ? w->look_else : w->cwd;
+    if (chdir(cwd ? cwd : "/") < 0)
+        return SPAWN_CWD;
     if (place_fds(w) < 0)
-        return STEP_FDS;
-    char *const *argv = (char *const *)(uintptr_t)w->argv;
+        return SPAWN_HANDOVER;
+    char *const *argv = (char *const *)(uintptr_t)(other ? w->argv_else : w->argv);
     char *const *env = (char *const *)(uintptr_t)w->env;
     if (w->program >= 0)
         execveat(w->program, "", argv, env, AT_EMPTY_PATH);
-    execve(w->argv[0], argv, env);
-    return STEP_EXEC;
+    execve(argv[0], argv, env);
+    return SPAWN_EXEC;
 }
 
 int spawn_child(const struct spawn_want *w, struct spawned *out, struct err *e)
 {
     int ends[2];
-    if (pipe2(ends, O_CLOEXEC) < 0)
+    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
         return err_set(e, ERR_UNAVAILABLE, "cannot make a pipe: %s", strerror(errno));
     AUTO(file_close_p) int read_end = ends[0], write_end = ends[1];
     /* place_fds would run over a report that lies among 3 … 8. */
@@ -270,8 +168,8 @@ int spawn_child(const struct spawn_want *w, struct spawned *out, struct err *e)
         return err_set(e, ERR_UNAVAILABLE, "cannot copy a descriptor: %s", strerror(errno));
     pid_t pid = fork();
     if (pid == 0) {
-        struct report r = { 0 };
-        r.step = become(w, &r.index);
+        struct spawn_report r = { 0 };
+        r.step = become(w, &r, report);
         r.cause = errno;
         if (write(report, &r, sizeof r) < 0)
             _exit(126);
@@ -290,35 +188,159 @@ int spawn_child(const struct spawn_want *w, struct spawned *out, struct err *e)
     return 0;
 }
 
-bool spawn_failure(const struct spawn_want *w, int report, struct err *e)
+/* --- what the parent makes of it --- */
+
+static bool is_theirs(int cause)
 {
-    struct report r;
-    if (read(report, &r, sizeof r) != (ssize_t)sizeof r)
-        return false;
-    const char *cause = strerror(r.cause);
-    bool theirs = r.cause == EACCES || r.cause == EPERM || r.cause == ENOENT ||
-                  r.cause == ENOTDIR || r.cause == ELOOP;
-    bool denied = r.cause == EACCES || r.cause == EPERM;
-    enum err_code code = denied ? ERR_DENIED : theirs ? ERR_NOT_FOUND : ERR_UNAVAILABLE;
-    switch (r.step) {
-    case STEP_JOIN: err_set(e, code, "cannot enter the control group: %s", cause); break;
-    case STEP_MOUNTS: err_set(e, code, "cannot make a mount namespace: %s", cause); break;
-    case STEP_BIND:
-        err_set(e, code, "cannot give '%s' to the job: %s",
-                r.index < w->n_binds ? w->bind[r.index].from : "", cause);
-        if (theirs)
-            err_hint(e, "its user must be able to reach that path on this machine");
-        break;
-    case STEP_WORKDIR:
-        err_set(e, code, "cannot use the working folder '%s': %s",
-                w->workdir ? w->workdir
-                : w->cwd   ? w->cwd
-                           : "/",
-                cause);
-        err_hint(e, "it must exist on this machine and be open to the job's user");
-        break;
-    case STEP_FDS: err_set(e, code, "cannot hand over descriptors: %s", cause); break;
-    case STEP_EXEC: err_set(e, code, "cannot run '%s': %s", w->argv[0], cause); break;
+    return cause == EACCES || cause == EPERM || cause == ENOENT || cause == ENOTDIR ||
+           cause == ELOOP || cause == EROFS || cause == EISDIR;
+}
+
+static enum err_code code_of(int cause)
+{
+    bool denied = cause == EACCES || cause == EPERM || cause == EROFS;
+    return denied ? ERR_DENIED : is_theirs(cause) ? ERR_NOT_FOUND : ERR_UNAVAILABLE;
+}
+
+static void say_source(const struct compose_mount *m, const struct compose_trouble *t,
+                       struct err *e)
+{
+    bool known = t->text[0] && strcmp(t->text, m->from) != 0;
+    const char *to = known ? ", which is '" : "", *real = known ? t->text : "",
+               *end = known ? "'" : "";
+    switch (t->source) {
+    case SOURCE_FINE:
+    case SOURCE_UNOPENED:
+        err_set(e, code_of(t->cause), "cannot give '%s' to the job: %s", m->from,
+                strerror(t->cause));
+        err_hint(e, "its user must be able to reach that path on this machine");
+        return;
+    case SOURCE_NOT_A_FOLDER:
+        err_set(e, ERR_NOT_FOUND, "cannot give '%s' to the job: %s", m->from, strerror(ENOTDIR));
+        err_hint(e, "folders and plain files can be given");
+        return;
+    case SOURCE_MACHINERY:
+        err_set(e, ERR_DENIED, "cannot give '%s' to the job: %s", m->from, strerror(EPERM));
+        err_hint(e, "it is a part of the machine itself");
+        return;
+    case SOURCE_INSTANCE:
+        err_set(e, ERR_DENIED, "'%s'%s%s%s cannot be given to a job: Nightshift has its own there",
+                m->from, to, real, end);
+        return;
+    case SOURCE_DENIED:
+        err_set(e, ERR_DENIED, "'%s'%s%s%s is not given to jobs here", m->from, to, real, end);
+        err_hint(e, "an administrator named it in volumes_deny");
+        return;
+    case SOURCE_NOT_ALLOWED:
+        err_set(e, ERR_DENIED, "'%s'%s%s%s is in no folder that jobs may be given", m->from, to,
+                real, end);
+        err_hint(e, "own homes are; an administrator names others in volumes_allow");
+        return;
+    case SOURCE_NO_HOME:
+        err_set(e, ERR_DENIED, "the home '%s'%s%s%s is a folder of the system", m->from, to, real,
+                end);
+        err_hint(e, "an administrator gives the account a home of its own");
+        return;
     }
+}
+
+static void say_place(const struct compose_mount *m, const struct compose_trouble *t, struct err *e)
+{
+    if (t->cause == ELOOP) {
+        err_set(e, ERR_DENIED, "no volume can be put at '%s': a link is on the way", m->at);
+        err_hint(e, "name the folder that the link leads to");
+        return;
+    }
+    err_set(e, code_of(t->cause), "no place for a volume can be made at '%s': %s", m->at,
+            strerror(t->cause));
+    if (is_theirs(t->cause))
+        err_hint(e, "it lies in another folder: make it there first, or choose a new place");
+}
+
+static void say_workdir(const char *path, int cause, struct err *e)
+{
+    if (cause == ENOENT || cause == ENOTDIR)
+        err_set(e, ERR_NOT_FOUND, "the working folder '%s' is not there inside the job", path);
+    else
+        err_set(e, code_of(cause), "cannot use the working folder '%s': %s", path, strerror(cause));
+    err_hint(e, "it must exist on this machine and be open to the job's user");
+}
+
+static void say_trouble(const struct spawn_want *w, const struct compose_trouble *t, struct err *e)
+{
+    static const struct compose_mount none = { .from = "", .at = "" };
+    const struct compose *c = w->compose;
+    const struct compose_mount *m = c && t->index < c->n ? &c->mount[t->index] : &none;
+    switch (t->fault) {
+    case COMPOSE_FINE: break;
+    case COMPOSE_SOURCE: say_source(m, t, e); return;
+    case COMPOSE_PLACE: say_place(m, t, e); return;
+    case COMPOSE_WORKDIR:
+        say_workdir(c ? t->text : w->look_else ? w->look_else : w->look, t->cause, e);
+        return;
+    case COMPOSE_RESERVED:
+        err_set(e, ERR_DENIED, "'%s' is not a place for a volume", m->at);
+        err_hint(e, "parts of ours are there");
+        return;
+    case COMPOSE_HOOKED:
+        err_set(e, ERR_DENIED, "'%s' is not a place for a volume in an image with GPUs", m->at);
+        err_hint(e, "the GPU driver puts its files there");
+        return;
+    case COMPOSE_IMAGE_LINK:
+        err_set(e, ERR_INVALID, "the image has no folder '%s': %s", t->text, strerror(t->cause));
+        err_hint(e, "parts of ours go there; it may not be a link or a file");
+        return;
+    case COMPOSE_ATTACH:
+        err_set(e, ERR_UNAVAILABLE, "cannot mount '%s' at '%s': %s", m->from, m->at,
+                strerror(t->cause));
+        return;
+    case COMPOSE_ROOT: break;
+    }
+    err_set(e, ERR_UNAVAILABLE, "cannot put the job's root together: %s", strerror(t->cause));
+}
+
+/* false: the child runs its program, or has ended. */
+static bool read_last(struct spawned *s)
+{
+    struct spawn_report r;
+    ssize_t n;
+    while ((n = read(s->report, &r, sizeof r)) == (ssize_t)sizeof r) {
+        s->last = r;
+        s->said = true;
+    }
+    return n < 0;
+}
+
+bool spawn_failure(const struct spawn_want *w, struct spawned *s, struct err *e)
+{
+    read_last(s);
+    if (!s->said || s->last.step == SPAWN_BUSY)
+        return false;
+    const struct spawn_report r = s->last;
+    const char *cause = strerror(r.cause);
+    enum err_code code = code_of(r.cause);
+    switch (r.step) {
+    case SPAWN_BUSY: break;
+    case SPAWN_JOIN: err_set(e, code, "cannot enter the control group: %s", cause); break;
+    case SPAWN_MOUNTS: err_set(e, code, "cannot make a mount namespace: %s", cause); break;
+    case SPAWN_COMPOSE: say_trouble(w, &r.trouble, e); break;
+    case SPAWN_CWD: say_workdir(w->cwd ? w->cwd : "/", r.cause, e); break;
+    case SPAWN_HANDOVER: err_set(e, code, "cannot hand over descriptors: %s", cause); break;
+    case SPAWN_EXEC: err_set(e, code, "cannot run '%s': %s", w->argv[0], cause); break;
+    }
+    return true;
+}
+
+bool spawn_busy(const struct spawn_want *w, struct spawned *s, struct err *e)
+{
+    if (!read_last(s))
+        return false;
+    const struct compose *c = w->compose;
+    bool known = c && s->said && s->last.step == SPAWN_BUSY && s->last.trouble.index < c->n;
+    if (known)
+        err_set(e, ERR_UNAVAILABLE, "'%s' does not answer", c->mount[s->last.trouble.index].from);
+    else
+        err_set(e, ERR_UNAVAILABLE, "the folder to begin in does not answer");
+    err_hint(e, "it may be on a file server that is away; submit it again once that is back");
     return true;
 }

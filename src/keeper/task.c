@@ -12,6 +12,7 @@
 #include "keeper/tell.h"
 #include "sys/failpoint.h"
 #include "sys/file.h"
+#include "sys/weak.h"
 
 #define LOOK_AGAIN_MS INT64_C(1000) /* at a task whose supervisor cannot be reached */
 #define FREEZE_LOOK_MS INT64_C(2)
@@ -136,12 +137,33 @@ void task_begin(struct task *t)
     launch_begin(t);
 }
 
+/* Its supervisor runs as its user: what that says of the time is believed within bounds only. */
+static int64_t within_ms(int64_t t_ms, int64_t least_ms, int64_t most_ms)
+{
+    int64_t least = MAX(least_ms, INT64_C(1));
+    return t_ms > most_ms ? MAX(most_ms, least) : MAX(t_ms, least);
+}
+
+static void note_start(struct task *t)
+{
+    AUTO(buf_free) struct buf note = BUF(64);
+    if (!t->start || !t->start->max_time_ms || t->notes.started_ms)
+        return;
+    t->notes.started_ms = t->started_ms;
+    task_note_start(&note, t->started_ms);
+    life_note(t, &note);
+}
+
 void life_started(struct task *t, int64_t t_ms)
 {
-    t->started_ms = MAX(t_ms, INT64_C(1));
+    int64_t now = life_now(t);
+    if (t->state != TASK_STARTING && t->started_ms)
+        return; /* it said so before */
+    t->started_ms = within_ms(t_ms, t->child.pid ? t->began_ms : 0, now);
     if (t->state != TASK_STARTING)
         return;
     fail_point("keeper.before_started");
+    note_start(t);
     t->state = TASK_RUNNING;
     log_event(t->env->log, LOG_INFO_, "task.started", "task=%s", t->name);
     tell_started(t->env, t->name, t->started_ms, life_pid(t));
@@ -224,7 +246,7 @@ static int64_t next_ms(const struct task *t)
 {
     int64_t now = life_now(t), next = INT64_MAX;
     if (t->state == TASK_STARTING)
-        next = MIN(next, t->start_by_ms - now);
+        next = MIN(next, (t->has_slot ? t->turn_until_ms : t->start_by_ms) - now);
     if (t->state == TASK_RUNNING)
         next = MIN(next, time_left_ms(t));
     if (t->notes.stopping)
@@ -262,11 +284,29 @@ static void look_again(struct task *t)
         finish_begin(t);
 }
 
+bool life_composes(struct task *t, struct err *e)
+{
+    return t->child.pid && spawn_busy(t->spawn, &t->child, e);
+}
+
+/* What it waits for may never answer, and others wait for its turn.  Killed, it cannot become a program
+ * any more, however long the kernel holds it. */
+static void starting_step(struct task *t)
+{
+    struct err e;
+    if (life_now(t) < t->turn_until_ms || !life_composes(t, &e))
+        return;
+    life_slot_done(t);
+    if (t->notes.stopping && t->killed)
+        finish_begin(t);
+}
+
 static void start_too_long(struct task *t)
 {
     struct err e;
-    err_set(&e, ERR_UNAVAILABLE, "the job could not be started within two minutes");
-    err_hint(&e, "a folder on a file server that does not answer may be the cause");
+    if (!life_composes(t, &e))
+        err_set(&e, ERR_UNAVAILABLE, "the job could not be started within %lld s",
+                (long long)(t->env->start_limit_ms / 1000));
     finish_failed(t, &e);
 }
 
@@ -289,6 +329,8 @@ static void on_timer(void *ctx)
         life_kill(t);
     if (t->state == TASK_RUNNING)
         pause_step(t);
+    if (t->state == TASK_STARTING)
+        starting_step(t);
     life_arm(t);
 }
 
@@ -330,6 +372,16 @@ void task_stop(struct task *t, enum task_end why, uint64_t grace_ms)
     else if (!again)
         watch_signal(t, SIGTERM);
     life_arm(t);
+}
+
+void task_look(struct task *t)
+{
+    bool runs = t->state == TASK_STARTING || t->state == TASK_RUNNING;
+    if (!runs || !t->start || weak_here("log_watch") ||
+        task_output_fits(t->dir, t->run, t->start->log_bytes))
+        return;
+    log_event(t->env->log, LOG_WARN_, "task.output", "task=%s", t->name);
+    task_stop(t, END_OUTPUT, 0);
 }
 
 void task_signal(struct task *t, int signo)
@@ -493,7 +545,7 @@ static void take_up(struct task *t)
     task_adopt_net(t);
     take_up_pause(t);
     t->state = t->started_ms ? TASK_RUNNING : TASK_STARTING;
-    t->start_by_ms = life_now(t) + 120000;
+    t->start_by_ms = life_now(t) + t->env->start_limit_ms;
     if (watch_connect(t, &e) < 0)
         log_event(t->env->log, LOG_WARN_, "task.unreached", "task=%s why=%s", t->name, e.msg);
     watch_oom(t);
@@ -524,7 +576,9 @@ struct task *task_recover(struct env *env, const char *name)
     else
         rec.found = FOUND_NOTHING;
     t->notes = rec.notes;
-    t->started_ms = rec.status.started_ms;
+    t->started_ms = rec.notes.started_ms  ? rec.notes.started_ms
+                  : rec.status.started_ms ? within_ms(rec.status.started_ms, 0, life_now(t))
+                                          : 0;
     t->result = rec.result;
     adopt_scratch(t);
     if (rec.found == FOUND_ALIVE && reread_request(t, &e) < 0)

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -11,8 +12,11 @@
 #include "keeper/request.h"
 #include "sys/file.h"
 #include "sys/weak.h"
+#include "wire/joblog.h"
 
 #define PATH_BYTES 512
+#define OUT_LOG_MAX (1u << 20)
+#define BLOCKS_SLACK (1u << 20)           /* what file systems reserve */
 #define TIME_MAX INT64_C(253402300799999) /* the year 9999 */
 
 static bool word_number(struct str *rest, int64_t max, int64_t *out)
@@ -71,6 +75,8 @@ void task_notes_parse(struct str text, struct task_notes *out)
             out->paused = false;
             out->paused_ms += MAX(when - out->paused_since_ms, INT64_C(0));
         }
+        if (str_is(word, "start"))
+            out->started_ms = MAX(when, INT64_C(1));
         enum task_end end;
         if (str_is(word, "stop") && word_number(&line, TIME_MAX, &grace) &&
             str_next_word(&line, &why) && task_end_parse(why, &end)) {
@@ -80,6 +86,11 @@ void task_notes_parse(struct str text, struct task_notes *out)
             out->stopping = true;
         }
     }
+}
+
+void task_note_start(struct buf *out, int64_t now_ms)
+{
+    buf_printf(out, "start %lld\n", (long long)now_ms);
 }
 
 void task_note_pause(struct buf *out, int64_t now_ms)
@@ -198,6 +209,57 @@ void task_record_read(const char *dir, struct task_record *out)
                : alive                  ? FOUND_ALIVE
                : out->status.started_ms ? FOUND_OVER
                                         : FOUND_NOT_BEGUN;
+}
+
+/* The files of a supervisor, and how large each may be. */
+struct written {
+    char path[PATH_BYTES];
+    uint64_t most;
+};
+#define WRITTEN_FILES (JOBLOG_SEGMENTS + 2)
+
+static size_t find_written(const char *dir, const char *run, uint64_t log_bytes,
+                           struct written out[static WRITTEN_FILES])
+{
+    char name[16];
+    size_t n = 0;
+    uint64_t all = log_bytes ? log_bytes : JOBLOG_BYTES_DEFAULT;
+    for (int i = 0; i < JOBLOG_SEGMENTS; i++) {
+        snprintf(name, sizeof name, "log.%d", i);
+        out[n].most = all / JOBLOG_SEGMENTS + JOBLOG_RECORD_MAX;
+        n += path_of(dir, name, out[n].path);
+    }
+    out[n].most = STATUS_MAX;
+    n += path_of(dir, "status", out[n].path);
+    out[n].most = OUT_LOG_MAX;
+    n += path_of(run, "out.log", out[n].path);
+    return n;
+}
+
+static bool is_within(const struct written *f)
+{
+    struct stat st;
+    return lstat(f->path, &st) < 0 || ((uint64_t)st.st_size <= f->most &&
+                                       (uint64_t)st.st_blocks * 512 <= f->most + BLOCKS_SLACK);
+}
+
+bool task_output_fits(const char *dir, const char *run, uint64_t log_bytes)
+{
+    struct written f[WRITTEN_FILES];
+    size_t n = find_written(dir, run, log_bytes, f);
+    for (size_t i = 0; i < n; i++)
+        if (!is_within(&f[i]))
+            return false;
+    return true;
+}
+
+void task_output_cut(const char *dir, const char *run, uint64_t log_bytes)
+{
+    struct written f[WRITTEN_FILES];
+    size_t n = find_written(dir, run, log_bytes, f);
+    for (size_t i = 0; i < n; i++)
+        if (!is_within(&f[i]) && truncate(f[i].path, (off_t)f[i].most) < 0)
+            continue; /* it has gone: then it is within its bound */
 }
 
 static int cannot(const char *path, int fd, struct err *e)

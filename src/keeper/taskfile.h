@@ -2,7 +2,7 @@
  *
  *   task.json    the request, there before anything else
  *   status       nightshift-init's: started, exit, signal; locked while the task lives
- *   notes        ours: pause, resume and stop, with the time, as they happen
+ *   notes        ours: start (of those with a time limit), pause, resume and stop, with the time
  *   result.json  how it ended; from then on nothing of it runs
  *   log.0 … 3    its output (wire/joblog.h)
  *
@@ -30,6 +30,7 @@ struct task_status {
 void task_status_parse(struct str text, struct task_status *out);
 
 struct task_notes {
+    int64_t started_ms; /* by our own clock; 0: not noted */
     bool paused, stopping;
     int64_t paused_since_ms; /* when paused */
     int64_t paused_ms;       /* in pauses that are over */
@@ -37,6 +38,7 @@ struct task_notes {
     int64_t kill_at_ms;      /* when stopping: the earliest end of a grace */
 };
 void task_notes_parse(struct str text, struct task_notes *out);
+void task_note_start(struct buf *out, int64_t now_ms);
 void task_note_pause(struct buf *out, int64_t now_ms);
 void task_note_resume(struct buf *out, int64_t now_ms);
 void task_note_stop(struct buf *out, int64_t now_ms, enum task_end why, uint64_t grace_ms);
@@ -69,6 +71,11 @@ struct task_record {
     struct task_result result; /* FOUND_ENDED */
 };
 void task_record_read(const char *dir, struct task_record *out);
+
+/* What its supervisor writes is on our disk, and the supervisor runs as the user: whether all of it is
+ * within the bound.  `run` is where out.log is. */
+bool task_output_fits(const char *dir, const char *run, uint64_t log_bytes);
+void task_output_cut(const char *dir, const char *run, uint64_t log_bytes); /* to that bound */
 
 /* On an open status file.  Goes with the last copy of the descriptor, in whatever process. */
 bool task_lock(int fd);

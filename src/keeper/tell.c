@@ -37,6 +37,7 @@ void tell_hello(const struct env *env, const bool caps[ENGINE_CAP_COUNT], const 
     json_put_str(&t.w, "version", STR(NS_VERSION));
     json_put_str(&t.w, "mode", str_of(keeper_mode_name(env->mode)));
     json_put_str(&t.w, "cgroup", str_of(cgroups_kind_name(cgroups_kind(env->cgroups))));
+    json_put_bool(&t.w, "pings", true);
     json_begin(&t.w, "caps", '{');
     for (size_t i = 0; i < ENGINE_CAP_COUNT; i++)
         json_put_bool(&t.w, engine_cap_name((enum engine_cap)i), caps[i]);
@@ -148,6 +149,13 @@ void tell_ready(const struct env *env)
 {
     struct telling t;
     begin(&t, KEEPER_EV_READY, NULL);
+    end(env, &t);
+}
+
+void tell_pong(const struct env *env)
+{
+    struct telling t;
+    begin(&t, KEEPER_EV_PONG, NULL);
     end(env, &t);
 }
 

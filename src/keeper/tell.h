@@ -12,6 +12,7 @@ void tell_failed(const struct env *env, const char *task, const struct err *e);
 void tell_paused(const struct env *env, const char *task, bool paused, int64_t t_ms);
 void tell_ended(const struct env *env, const char *task, const struct task_result *r);
 void tell_ready(const struct env *env);
+void tell_pong(const struct env *env);
 
 struct tell_progress {
     struct str text;

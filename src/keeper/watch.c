@@ -102,7 +102,7 @@ static void on_child(void *ctx, unsigned events)
     struct err e;
     t->child_watch = loop_unwatch(t->child_watch);
     file_close_p(&t->child.pidfd);
-    if (spawn_failure(t->spawn, t->child.report, &e))
+    if (t->failed.code == ERR_NONE && spawn_failure(t->spawn, &t->child, &e))
         t->failed = e;
     file_close_p(&t->child.report);
     t->child.pid = 0;

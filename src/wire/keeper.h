@@ -24,7 +24,8 @@
     X(PAUSE, "pause", "freeze it in memory")                                                       \
     X(RESUME, "resume", "let it go on")                                                            \
     X(FORGET, "forget", "its end is written down: remove everything but the log")                  \
-    X(PURGE, "purge", "remove the log too")
+    X(PURGE, "purge", "remove the log too")                                                        \
+    X(PING, "ping", "say that you are there")
 enum keeper_verb {
 #define X(id, name, help) KEEPER_DO_##id,
     KEEPER_VERBS(X)
@@ -43,7 +44,8 @@ enum keeper_verb {
     X(PROGRESS, "progress", "a start takes long: what it is doing")                                \
     X(ENDED, "ended", "its processes are gone")                                                    \
     X(LEFTOVER, "leftover", "processes that belong to no living task")                             \
-    X(READY, "ready", "sync is over")
+    X(READY, "ready", "sync is over")                                                              \
+    X(PONG, "pong", "the answer to ping")
 enum keeper_event {
 #define X(id, name, help) KEEPER_EV_##id,
     KEEPER_EVENTS(X)

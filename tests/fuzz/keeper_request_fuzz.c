@@ -13,6 +13,14 @@ static bool is_plain_path(const char *p)
     return p[0] == '/' && !strstr(p, "/../") && strlen(p) <= REQUEST_PATH_MAX;
 }
 
+static void look_at_folders(const char *const *list)
+{
+    size_t n = 0;
+    for (; list && list[n]; n++)
+        must(is_plain_path(list[n]));
+    must(n <= REQUEST_FOLDERS_MAX);
+}
+
 static void look_at_start(const struct start *s)
 {
     must(is_plain_path(s->user.home.p) && is_plain_path(s->workdir) && s->image[0]);
@@ -26,6 +34,9 @@ static void look_at_start(const struct start *s)
         must(is_plain_path(s->volume[i].from) && is_plain_path(s->volume[i].to));
         must(strncmp(s->volume[i].from, "/proc/", 6) != 0 && strcmp(s->volume[i].to, "/dev") != 0);
     }
+    look_at_folders(s->volumes_allow);
+    look_at_folders(s->volumes_deny);
+    must(!s->home_else || is_plain_path(s->home_else));
     for (uint32_t i = 0; i < s->n_gpus; i++)
         must(s->gpu[i].milli <= 1000 && s->gpu[i].uuid[0]);
     must(s->mem_mib << 20 >> 20 == s->mem_mib);
@@ -44,7 +55,8 @@ FUZZ_TARGET(data, size)
         must(e.msg[0] && e.code != ERR_NONE && !strchr(e.msg, '\n'));
         return 0;
     }
-    must(r.verb < KEEPER_VERB_COUNT && (r.verb == KEEPER_DO_SYNC) == !r.task);
+    must(r.verb < KEEPER_VERB_COUNT &&
+         (r.verb == KEEPER_DO_SYNC || r.verb == KEEPER_DO_PING) == !r.task);
     must(!r.task || task_name_valid(str_of(r.task)));
     must((r.verb == KEEPER_DO_START) == (r.start != NULL) && !task == !r.start);
     must(!task || strcmp(r.task, task) == 0);

@@ -167,7 +167,7 @@ class Cluster:
         self.bridge = f"nt{self.range}{name[0]}"  # three digits: none begins with another
         self.options = [*size, "--listen", listen, "--cgroup", self.cgroup,
                         "--net-prefix", self.bridge, "--net-table", self.bridge,
-                        "--net-range", f"10.{self.range}.0.0/16", *options]
+                        "--net-range", f"10.{self.range}.0.0/16", "--volumes-allow", self.work, *options]
         self.env = {}  # of the daemon and the keeper, besides ours
         if weak is not None:
             self.env["NIGHTSHIFT_WEAK"] = f"{self.folder}/weak"

@@ -149,7 +149,7 @@ class Keeper:
         self.send("start", task, **{
             "tenant": "vision", "user": self.user, "argv": ["sh", "-c", script], "env": [],
             "network": "none", "cpu_milli": 2000, "mem_mib": 256, "pids_max": 200,
-            "scratch_mib": 16, "grace_ms": 5000, **fields})
+            "scratch_mib": 16, "grace_ms": 5000, "volumes_allow": [self.dir], **fields})
 
     def ran(self, task, script, **fields):
         """Starts it and waits for its end; gives the event and its output."""

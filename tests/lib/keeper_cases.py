@@ -1,5 +1,6 @@
 """The cases of tests/system/t0210-keeper.sh: a real keeper, real crun, real kernel.  TAP on stdout."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -10,7 +11,9 @@ import time
 import traceback
 
 import claims
+import silent_fs
 from keeper import BUILD, PATIENCE_S, USER, Keeper
+from task import STARTED
 
 FAIL_POINTS_START = [
     "before_task_json", "after_task_json", "after_lock", "after_cgroup", "after_scratch",
@@ -281,6 +284,52 @@ def time_is_bounded(k):
     stood_ms = resumes_ms - paused["t_ms"]
     assert stood_ms >= 900 and ended["why"] == "time_limit", (stood_ms, ended)
     assert ended["t_ms"] - started["t_ms"] >= limit_ms + stood_ms - 10, (stood_ms, started, ended)
+
+
+FALSE_INIT = """#!/usr/bin/python3
+import os, signal, socket, struct, time
+for name in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+    signal.signal(name, signal.SIG_IGN)
+s = socket.socket(fileno=3).accept()[0]
+s.sendall(struct.pack(">Iq", %d << 24 | 8, int(time.time() * 1000) + 10 ** 12))
+while %r:
+    os.write(5, b"x" * 65536)
+while True:
+    time.sleep(1000)
+"""
+
+
+def false_supervisor(k, writes):
+    # Restarts it with a nightshift-init that is the user's: it lies about the time, and is deaf.
+    with open(k.dir + "/false-init", "w") as f:
+        f.write(FALSE_INIT % (STARTED, writes))
+    os.chmod(k.dir + "/false-init", 0o755)
+    k.kill()
+    k.options = ("--init", k.dir + "/false-init")
+    k.start()
+
+
+def time_is_the_keepers(k):
+    """a supervisor that lies about when it began, and hears nothing, has no more time for that; nor after a restart"""
+    false_supervisor(k, False)
+    k.ask("1.1.0", "true", max_time_ms=300, grace_ms=100)
+    ended = k.event("ended", task="1.1.0")
+    assert (ended["signal"], ended["why"]) == (9, "time_limit"), ended
+    k.ask("2.1.0", "true", max_time_ms=2000, grace_ms=100)
+    k.event("started", task="2.1.0")
+    k.kill()
+    with open(k.state + "/tasks/2.1.0/status", "a") as f:
+        f.write(f"started {10 ** 13}\n")
+    k.start()
+    assert k.event("ended", task="2.1.0")["why"] == "time_limit"
+
+
+def output_is_the_keepers(k):
+    """a supervisor that writes more than its log may hold is ended, and what it wrote is cut"""
+    false_supervisor(k, True)
+    ended, _ = k.ran("1.1.0", "true", log_bytes=262144)
+    assert ended["why"] == "too_much_output", ended
+    assert sum(os.stat(f"{k.state}/tasks/1.1.0/log.{i}").st_size for i in range(4)) <= 400000
 
 
 def a_start_is_idempotent(k):
@@ -799,6 +848,48 @@ def networks_come_late(k):
         for link in os.listdir("/sys/class/net"):
             if link.startswith(name):
                 subprocess.run(["ip", "link", "del", link], check=False)
+
+
+def silent(k, *options):
+    # Restarts it beside a file system that never answers.
+    k.kill()
+    k.options = options
+    k.start()
+    away = k.dir + "/away"
+    os.makedirs(away, exist_ok=True)
+    return silent_fs.SilentFs(away)
+
+
+def others_start_meanwhile(k):
+    """a start that waits for a file server holds up no other, also where one starts at a time, and can be stopped"""
+    if silent_fs.why_not():
+        return silent_fs.why_not()
+    with silent(k, "--parallel", "1", "--start-limit", "86400") as fs:
+        for n, what in enumerate(({"volumes": [{"from": fs.path + "/data", "to": "/mnt/x"}]},
+                                  {"user": {**k.user, "home": fs.path + "/ana"}}, {"workdir": fs.path + "/work"})):
+            k.ask(f"{n}.1.0", "true", **what)
+        assert fs.asked.wait(PATIENCE_S)
+        assert k.ran("9.1.0", "exit 3")[0]["code"] == 3
+        for n in range(2):
+            k.send("stop", f"{n}.1.0", grace_ms=0)
+            assert k.event("ended", task=f"{n}.1.0")["why"] == "stopped"
+    # The kernel lets go of what it held, and that is cleared away too.
+    k.until(lambda: not k.left(), "nothing is left")
+
+
+def a_start_has_a_limit(k):
+    """a start that waits for a file server is given up after a while, and what does not answer is named"""
+    if silent_fs.why_not():
+        return silent_fs.why_not()
+    with silent(k, "--start-limit", "1") as fs:
+        for n, (path, what) in enumerate((
+                (fs.path + "/data", {"volumes": [{"from": fs.path + "/data", "to": "/mnt/x"}]}),
+                (fs.path + "/ana", {"user": {**k.user, "home": fs.path + "/ana"}}))):
+            k.ask(f"{n}.1.0", "true", **what)
+            failed = k.event("failed", task=f"{n}.1.0")
+            assert failed["code"] == "unavailable" and f"'{path}' does not answer" in failed["msg"], failed
+            assert failed["hint"], failed
+    k.until(lambda: not k.left(), "nothing is left")
 
 
 def make_image(folder):

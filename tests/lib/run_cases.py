@@ -689,6 +689,32 @@ def _(c):
         same((gpu["free_milli"], gpu["jobs"]), (1000, []))
 
 
+@case("a keeper that stands still is told by readyz, the doctor and the metrics, and goes on where it was")
+def _(c):
+    def heard():
+        lines = c.ask("GET", "/metrics").splitlines()
+        return float(next(line for line in lines if line.startswith("nightshift_keeper_heard_seconds")).split()[1])
+
+    def keeper_row():
+        return next(row for row in c.ask("GET", "/v1/doctor")["checks"] if row["name"] == "keeper")
+
+    pid = wait_for("the keeper", c.keeper_pid)
+    same(keeper_row()["ok"], True)
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        status, answer = wait_for("it to be told", lambda: (lambda a: a if a[0] == 503 else None)(c.call("GET", "/readyz")))
+        assert "has not answered for" in answer["detail"], answer
+        assert heard() >= 10, heard()
+        row = keeper_row()
+        assert row["ok"] is False and "has not answered" in row["found"], row
+        number = run(c, "echo here")  # taken, and started when it answers again
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    c.wait_ready()
+    same(c.wait_end(number)["state"], "succeeded")
+    wait_for("it to be heard", lambda: heard() < 10)
+
+
 @case("told to end its jobs, a daemon that is stopped leaves nothing running")
 def _(c):
     number = run(c, "exec sleep 600")

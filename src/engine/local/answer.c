@@ -6,7 +6,7 @@ static int read_hello(const struct json *o, struct answer *out, struct err *e)
 {
     struct str mode;
     const struct json *caps = json_find(o, "caps");
-    if (json_need_str(o, "mode", 16, &mode, e) < 0)
+    if (json_need_str(o, "mode", 16, &mode, e) < 0 || json_get_bool(o, "pings", &out->pings, e) < 0)
         return -1;
     if (!keeper_mode_parse(mode, &out->mode))
         return err_set(e, ERR_INVALID, "field 'mode': '%.*s' is not known", STR_ARG(mode));
@@ -139,7 +139,8 @@ static int read_kind(const struct json *o, struct arena *a, struct answer *out, 
     case KEEPER_EV_ENDED:
         out->event.kind = ENGINE_ENDED;
         return read_task(o, out, e) < 0 ? -1 : read_ended(o, out, e);
-    case KEEPER_EV_LEFTOVER: return 0;
+    case KEEPER_EV_LEFTOVER:
+    case KEEPER_EV_PONG: return 0;
     case KEEPER_EVENT_COUNT: break;
     }
     abort();

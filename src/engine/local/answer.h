@@ -12,6 +12,7 @@ struct answer {
     /* HELLO */
     enum keeper_mode mode;
     bool caps[ENGINE_CAP_COUNT];
+    bool pings; /* it answers them */
     /* LEFTOVER */
     struct str text;
 };

@@ -23,6 +23,14 @@ static void a_hello_says_what_the_machine_can_do(void)
     CHECK(an.caps[CAP_PAUSE] && an.caps[CAP_EXEC] && !an.caps[CAP_SIGNAL] && !an.caps[CAP_LIMITS]);
 }
 
+static void a_pong_is_no_event(void)
+{
+    AUTO(arena_free) struct arena a = { 0 };
+    CHECK_INT(reads(&a, "{\"ev\":\"pong\"}").kind, KEEPER_EV_PONG);
+    CHECK(reads(&a, "{\"ev\":\"hello\",\"mode\":\"root\",\"pings\":true}").pings);
+    CHECK(!reads(&a, "{\"ev\":\"hello\",\"mode\":\"root\"}").pings); /* an older one */
+}
+
 static void a_machine_is_told_with_its_gpus(void)
 {
     AUTO(arena_free) struct arena a = { 0 };
@@ -106,6 +114,7 @@ static void what_is_wrong_is_named(void)
 }
 
 static const struct test tests[] = {
+    { "a pong is no event, and only some keepers answer pings", a_pong_is_no_event },
     { "a hello says what the machine can do", a_hello_says_what_the_machine_can_do },
     { "a machine is told with its GPUs", a_machine_is_told_with_its_gpus },
     { "events of tasks become the engine's", events_of_tasks_become_the_engines },

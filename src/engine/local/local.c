@@ -17,6 +17,7 @@
 #define LONG_LIFE_NS INT64_C(1000000000)
 #define OUT_MAX (256u << 20) /* waits for a keeper that does not read */
 #define READ_BYTES 65536
+#define PING_MS 2000 /* a keeper whose loop stands still keeps its connection: so it is asked */
 
 struct local {
     struct local_config config;
@@ -32,6 +33,10 @@ struct local {
     enum keeper_mode mode;
     bool said_hello;
     bool away; /* was told, and nothing else since */
+    struct loop_watch *beat;
+    bool pings;       /* the keeper answers them */
+    bool asked;       /* and has one to answer */
+    int64_t heard_ns; /* the last word of it */
     char *gpu_uuid[GPUS_PER_NODE_MAX];
     uint32_t gpus;
 };
@@ -73,6 +78,7 @@ static void drop(struct local *l, const char *why)
     file_close_p(&l->fd);
     l->fd = -1;
     l->tries = 0;
+    l->pings = l->asked = false;
     buf_truncate(&l->in, 0);
     buf_truncate(&l->out, 0);
     l->sent = 0;
@@ -102,7 +108,13 @@ static void on_line(struct local *l, struct str line)
         log_event(l->config.log, LOG_ERROR_, "keeper.line", "why=%s", e.msg);
         return;
     }
+    l->heard_ns = clock_mono_ns();
+    if (an.kind == KEEPER_EV_PONG) {
+        l->asked = false;
+        return;
+    }
     if (an.kind == KEEPER_EV_HELLO) {
+        l->pings = an.pings;
         memcpy(l->caps, an.caps, sizeof l->caps);
         l->mode = an.mode;
         l->said_hello = true;
@@ -239,6 +251,16 @@ static void try_connect(void *ctx)
     flush(l);
 }
 
+static void on_beat(void *ctx)
+{
+    struct local *l = ctx;
+    if (l->fd < 0 || !l->pings || l->asked)
+        return;
+    l->asked = true;
+    request_simple(KEEPER_DO_PING, (struct task_id){ 0 }, &l->out);
+    flush(l);
+}
+
 static void connect_soon(struct local *l)
 {
     loop_timer_set(l->retry, l->tries ? RETRY_MS : 0, 0);
@@ -266,7 +288,9 @@ static int local_start(void *self, const struct engine_start *s, struct err *e)
                                  .scratch_mib = l->config.scratch_mib,
                                  .pids_max = l->config.pids_max,
                                  .gpu_uuid = (const char *const *)l->gpu_uuid,
-                                 .gpus = l->gpus };
+                                 .gpus = l->gpus,
+                                 .volumes_allow = l->config.volumes_allow,
+                                 .volumes_deny = l->config.volumes_deny };
     if (l->fd < 0)
         return 0;
     request_start(s, &site, &l->out);
@@ -347,9 +371,16 @@ static const char *local_log_dir(void *self, struct task_id t, char *out, size_t
     return out;
 }
 
+static int64_t local_heard_ms(void *self)
+{
+    const struct local *l = self;
+    return l->fd < 0 || !l->pings ? -1 : (clock_mono_ns() - l->heard_ns) / 1000000;
+}
+
 static void local_free(void *self)
 {
     struct local *l = self;
+    loop_unwatch(l->beat);
     loop_unwatch(l->watch);
     loop_unwatch(l->retry);
     process_free(l->keeper); /* it goes on: jobs outlive us */
@@ -376,6 +407,7 @@ static const struct engine_ops ops = {
     .purge = local_purge,
     .open_stream = local_open_stream,
     .log_dir = local_log_dir,
+    .heard_ms = local_heard_ms,
     .free = local_free,
 };
 
@@ -390,6 +422,8 @@ struct engine engine_local_new(const struct local_config *c)
     l->in = BUF(2 * KEEPER_LINE_MAX);
     l->out = BUF(OUT_MAX);
     l->retry = loop_timer(c->loop, try_connect, l);
+    l->beat = loop_timer(c->loop, on_beat, l);
+    loop_timer_set(l->beat, PING_MS, PING_MS);
     return (struct engine){ .ops = &ops, .self = l, .caps = l->caps };
 }
 

@@ -19,6 +19,7 @@ struct local_config {
     const char *const *keeper_argv; /* how to start it; NULL: somebody else does */
     uint64_t log_bytes;             /* of one task */
     uint32_t scratch_mib, pids_max;
+    const char *const *volumes_allow, *const *volumes_deny; /* end with NULL; outlive the engine */
     engine_sink_fn *sink;
     void *ctx;
 };

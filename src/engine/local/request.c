@@ -7,7 +7,7 @@ static void begin(struct json_out *w, enum keeper_verb v, struct task_id t)
     char text[64];
     json_begin(w, NULL, '{');
     json_put_str(w, KEEPER_VERB_FIELD, str_of(keeper_verb_name(v)));
-    if (v != KEEPER_DO_SYNC)
+    if (v != KEEPER_DO_SYNC && v != KEEPER_DO_PING)
         json_put_str(w, KEEPER_TASK_FIELD, str_of(task_format(t, text)));
 }
 
@@ -77,6 +77,8 @@ void request_start(const struct engine_start *s, const struct request_site *site
     begin(&w, KEEPER_DO_START, s->task);
     json_put_str(&w, "tenant", s->tenant);
     put_user(&w, &s->user);
+    if (s->home_else.n)
+        json_put_str(&w, "home_else", s->home_else);
     put_list(&w, "argv", spec->argv, NULL);
     put_list(&w, "env", spec->env, s->env);
     if (spec->workdir.n)
@@ -97,6 +99,10 @@ void request_start(const struct engine_start *s, const struct request_site *site
     json_put_i64(&w, "grace_ms", spec->grace_ms);
     put_gpus(&w, &s->slots[s->task.replica], site);
     put_volumes(&w, spec);
+    if (site->volumes_allow)
+        put_list(&w, "volumes_allow", site->volumes_allow, NULL);
+    if (site->volumes_deny)
+        put_list(&w, "volumes_deny", site->volumes_deny, NULL);
     end(&w);
 }
 

@@ -11,6 +11,7 @@ struct request_site {
     uint32_t scratch_mib, pids_max;
     const char *const *gpu_uuid; /* of the machine, one each GPU */
     uint32_t gpus;
+    const char *const *volumes_allow, *const *volumes_deny; /* each ends with NULL, or is NULL */
 };
 
 /* Each adds one line with its line feed. */

@@ -61,8 +61,16 @@ static void what_is_not_said_is_the_sites_and_the_users(void)
     AUTO(buf_free) struct buf out = BUF(1 << 20);
     struct spec s = { .argv = argv, .n_args = 1, .env = none, .scratch_mib = 7, .has_stdin = true };
     struct engine_start start = { .spec = &s, .slots = &slot, .n_slots = 1, .env = none };
+    static const char *const folders[] = { "/data", "/scratch", NULL };
+    struct request_site open = site;
     start.user.home = STR("/homes/ana");
-    request_start(&start, &site, &out);
+    start.home_else = STR("/homes/else");
+    open.volumes_allow = folders;
+    open.volumes_deny = folders + 1;
+    request_start(&start, &open, &out);
+    CHECK(strstr(out.p,
+                 "\"volumes_allow\":[\"/data\",\"/scratch\"],\"volumes_deny\":[\"/scratch\"]"));
+    CHECK(strstr(out.p, "\"home_else\":\"/homes/else\""));
     CHECK(!strstr(out.p, "workdir")); /* the keeper knows the home */
     CHECK(strstr(out.p, "\"scratch_mib\":7,"));
     CHECK(strstr(out.p, "\"stdin\":true"));
