@@ -253,8 +253,10 @@ static int read_command(struct call *c, struct command *out, struct str *reason,
     c->field = "what";
     if (json_get_str(root, "what", 32, &what, e) < 0)
         return -1;
-    if (!word_of(what, &out->what))
-        return err_set(e, ERR_INVALID, "what: pause, resume or throttle");
+    if (!word_of(what, &out->what)) {
+        err_set(e, ERR_INVALID, "what: pause, resume or throttle");
+        return err_hint(e, "e.g. {\"what\":\"pause\",\"task\":\"17.1.0\"}");
+    }
     c->field = "task";
     if (json_get_str(root, "task", sizeof out->task - 1, &task, e) < 0)
         return -1;
@@ -263,8 +265,10 @@ static int read_command(struct call *c, struct command *out, struct str *reason,
     bool has = json_find(root, "weight") != NULL;
     if (has && json_need_u64(root, "weight", 10000, &out->weight, e) < 0)
         return -1;
-    if (has != (out->what == WORD_THROTTLE) || (has && out->weight == 0))
-        return err_set(e, ERR_INVALID, "weight: 1 to 10000, of throttle and of nothing else");
+    if (has != (out->what == WORD_THROTTLE) || (has && out->weight == 0)) {
+        err_set(e, ERR_INVALID, "weight: 1 to 10000, of throttle and of nothing else");
+        return err_hint(e, "e.g. {\"what\":\"throttle\",\"task\":\"17.1.0\",\"weight\":100}");
+    }
     c->field = NULL;
     return 0;
 }
@@ -315,8 +319,10 @@ static int check_room(struct call *c, const struct command *x, struct err *e)
     }
     for (const struct command *at = commands_of(c->api)->first; at; at = at->next)
         waits += !at->answered_ms && strcmp(at->node, x->node) == 0;
-    if (waits >= COMMANDS_WAIT_MAX)
-        return err_set(e, ERR_CONFLICT, "%u commands wait for this machine already", waits);
+    if (waits >= COMMANDS_WAIT_MAX) {
+        err_set(e, ERR_CONFLICT, "%u commands wait for this machine already", waits);
+        return err_hint(e, "see them: GET /v1/nodes/%s/commands", x->node);
+    }
     if (commands_of(c->api)->n == COMMANDS_MAX && !forget_one(c->api)) {
         err_set(e, ERR_CONFLICT, "%d commands wait for machines that do not answer", COMMANDS_MAX);
         return err_hint(e, "see that their agents run; what is a day old makes room");

@@ -275,6 +275,25 @@ static void what_is_no_command_is_refused_by_its_name(void)
 
 /* ---- the server itself ---- */
 
+static void a_refused_command_says_the_way_out(void)
+{
+    static const char *const bodies[] = { "{}", "{'what':'throttle','task':'1.1.0'}",
+                                          "{'what':'pause','task':'9.1.0'}" };
+    struct asking k;
+    begin(&k);
+    asking_submit(&k, "ana", "{'command':['sleep','600'],'resources':{'cpus':1,'mem':'1Gi'}}");
+    for (size_t i = 0; i < ARRAY_LEN(bodies); i++)
+        CHECK_HAS(at_str(ask_with(&k, "ops", COMMAND, bodies[i]), "hint"),
+                  i < 2 ? "e.g. {" : "JOB.RUN.REPLICA");
+    report(&k, "ops", NULL);
+    struct answer *a = ask_with(&k, "ops", COMMAND, "{'what':'resume','task':'1.1.0'}");
+    for (int i = 0; i < 1000 && a->status == 202; i++) /* its agent never answers */
+        a = ask_with(&k, "ops", COMMAND, "{'what':'resume','task':'1.1.0'}");
+    CHECK_REFUSED(a, 409, "conflict", NULL, "commands wait for this machine already");
+    CHECK_HAS(at_str(a, "hint"), "GET /v1/nodes/desk1/commands");
+    asking_end(&k);
+}
+
 static void the_server_says_what_it_is_and_whether_it_works(void)
 {
     struct asking k;
@@ -330,6 +349,7 @@ static const struct test tests[] = {
     { "a command is kept until its agent has it, also over a crash",
       a_command_is_kept_until_its_agent_has_it_and_told_what_became_of_it },
     { "what is no command is refused by its name", what_is_no_command_is_refused_by_its_name },
+    { "a refused command says the way out", a_refused_command_says_the_way_out },
     { "the server says what it is, and whether it works",
       the_server_says_what_it_is_and_whether_it_works },
     { "figures name tenants to those who see them alone",

@@ -57,8 +57,7 @@ static const char *wrong_values(const struct api_param *p)
     static const char *const values[] = {
         [PARAM_TEXT] = "a%0Ab\n%7F\n",
         [PARAM_NUMBER] = "-1\nx\n1.5\n\n%2B1\n0x1\n1%20\n999999999999999999999999999999\n",
-        [PARAM_WORD] = "nonsense\nTRUE\nxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
-                       "xxxxxxxxx\n",
+        [PARAM_WORD] = "nonsense\nTRUE\nxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\n",
         [PARAM_WORDS] = "nonsense\nTRUE\nrunning,,queued\nall,running\n",
         [PARAM_HEX] = "\nx\n1.2\nABCDEF\n",
         [PARAM_PLACE] = "\nx\n1.2\n1.2.x\n-1.2.3\n",
