@@ -66,6 +66,9 @@ class Lab:
     def log_path(self):
         return f"{self.rig.folder}/agent.log"
 
+    def log_tail(self, lines):
+        return cl.read_file(self.log_path).decode(errors="replace")[-lines * 200:]
+
     def says(self, *gpus):
         """What the driver says of each GPU."""
         text = "driver 550.54.15\n"

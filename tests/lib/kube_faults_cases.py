@@ -125,8 +125,8 @@ def remove_pods(rig):
     for pod in rig.get(f"/api/v1/pods?labelSelector={JOB}")["items"]:
         path = f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}"
         with contextlib.suppress(Refused):
-            rig.patch(path, {"metadata": {"finalizers": None}})
             rig.delete(f"{path}?gracePeriodSeconds=0")
+            rig.patch(path, {"metadata": {"finalizers": None}})  # last: without it, it would be taken for a stranger's
 
 
 def submit_or_not(c, **spec):

@@ -81,9 +81,9 @@ struct task {
     uint32_t tries;
     /* ending */
     bool stop, freeze, stop_sent;
-    bool lost;     /* its machine is */
-    bool gone;     /* its pod is no more, or will be soon */
-    bool anothers; /* what has its pod's name is not ours, and is left alone */
+    bool lost;    /* its machine is */
+    bool gone;    /* its pod is no more, or will be soon */
+    bool foreign; /* what has its pod's name is not ours, and is left alone */
     int64_t grace_ms;
     int64_t kill_ms; /* it is killed then, whatever the kubelet does; 0: not */
     enum task_end stop_why;

@@ -389,13 +389,13 @@ static void on_got(void *ctx, const struct kube_reply *r)
     struct task_id whose;
     bool strange = p && (!kube_pod_task(p, &whose) || !p->has_finalizer);
     if (p || r->status == 404)
-        t->anothers = strange || (p && pods_anothers(k, p));
+        t->foreign = strange || (p && pods_anothers(k, p));
     if (strange) {
         task_fail(k, t, ERR_CONFLICT, "somebody else has made a pod called %s in %s", t->pod,
                   t->space);
         return;
     }
-    if (p && t->anothers) { /* whatever became of that one is not what becomes of ours */
+    if (p && t->foreign) { /* whatever became of that one is not what becomes of ours */
         task_tell_progress(k, t, "a pod of another daemon still has its pod's name");
         if (t->stuck_since_ms == 0)
             t->stuck_since_ms = kube_now_ms(k);
@@ -425,7 +425,7 @@ static void on_made(void *ctx, const struct kube_reply *r)
     if (!t)
         return;
     if (r->status == 201)
-        t->anothers = false;
+        t->foreign = false;
     if (t->step != STEP_MAKING) { /* the watch was faster than the answer */
         tasks_step(k, t);
         return;
@@ -571,7 +571,7 @@ static void on_removed(void *ctx, const struct kube_reply *r)
 static void release(struct kube *k, struct task *t)
 {
     char path[512];
-    if (t->gang || t->gone || t->anothers) {
+    if (t->gang || t->gone || t->foreign) {
         tasks_drop(k, t);
         return;
     }
@@ -594,7 +594,7 @@ void tasks_step(struct kube *k, struct task *t)
     if (t->forgotten && t->step == STEP_ENDED) {
         release(k, t);
     } else if (t->stop && !t->stop_sent && t->step != STEP_ENDED) {
-        if (t->anothers)
+        if (t->foreign)
             task_ended(k, t, t->stop_why, 0, SIGTERM);
         else if (!t->gang)
             delete_pod(k, t);
