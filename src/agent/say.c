@@ -122,7 +122,8 @@ static int parse(int argc, char **argv, const struct verb **out_verb, struct opt
     const struct verb *v = find(argv[0]);
     if (!v) {
         err_set(e, ERR_INVALID, "'%.40s' is nothing that can be said", argv[0]);
-        return err_hint(e, "hold, release or show; nightshift-agent --help");
+        err_hint(e, "hold, release or show; nightshift-agent --help");
+        return -1;
     }
     if (opts_parse(table, ARRAY_LEN(table), argc - 1, argv + 1, o, e) < 0)
         return -1;

@@ -30,18 +30,24 @@ static int read_verb_name(struct str name, enum control_verb *out, struct err *e
     return err_hint(e, "there are: %s", buf_str(&all).p);
 }
 
+static int bad_jobs(struct err *e)
+{
+    err_set(e, ERR_INVALID, "field 'jobs' must be a list of 1 to %d numbers", ACT_JOBS_MAX);
+    err_hint(e, "e.g. {\"verb\": \"cancel\", \"jobs\": [17, 18]}");
+    return -1;
+}
+
 static int read_jobs(struct call *c, const struct json *list, struct acts *out, struct err *e)
 {
     struct err none;
     size_t n = list && json_is_array(list) ? json_len(list) : 0;
-    bool right = n > 0 && n <= ACT_JOBS_MAX;
-    out->job = right ? arena_array(http_arena(c->rq), uint64_t, n) : NULL;
-    for (const struct json *v = right ? json_first(list) : NULL; v && right; v = json_next(list, v))
-        right = json_as_u64(v, NUMBER_MAX, &out->job[out->jobs++], &none) == 0;
-    if (right)
-        return 0;
-    err_set(e, ERR_INVALID, "field 'jobs' must be a list of 1 to %d numbers", ACT_JOBS_MAX);
-    return err_hint(e, "e.g. {\"verb\": \"cancel\", \"jobs\": [17, 18]}");
+    if (n == 0 || n > ACT_JOBS_MAX)
+        return bad_jobs(e);
+    out->job = arena_array(http_arena(c->rq), uint64_t, n);
+    for (const struct json *v = json_first(list); v && out->jobs < n; v = json_next(list, v))
+        if (json_as_u64(v, NUMBER_MAX, &out->job[out->jobs++], &none) < 0)
+            return bad_jobs(e);
+    return 0;
 }
 
 static int read_acts(struct call *c, const struct json *o, struct acts *out, struct err *e)
