@@ -34,7 +34,8 @@ static void add_system(struct compose *c, const struct bundle_place *p, struct a
                 arena_printf(a, "/etc/%s", name));
     }
     for (size_t i = 0; i < p->driver->n_mounts; i++)
-        add(c, COMPOSE_SYSTEM, p->driver->mounts[i].host_path, p->driver->mounts[i].path);
+        add(c, COMPOSE_SYSTEM, arena_printf(a, "%s", p->driver->mounts[i].host_path),
+            arena_printf(a, "%s", p->driver->mounts[i].path)); /* the specs are closed before */
     if (p->init)
         add(c, COMPOSE_SYSTEM, p->init, BUNDLE_INIT);
 }
