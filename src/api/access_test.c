@@ -175,20 +175,17 @@ static void somebody_new_on_the_socket_is_nobody_in_particular(void)
 {
     struct asking k;
     begin(&k);
-    struct answer *a =
-        ask_so(&k, &(struct question){ .request = "GET /v1/whoami", .uid = 60002 });
+    struct answer *a = ask_so(&k, &(struct question){ .request = "GET /v1/whoami", .uid = 60002 });
     CHECK_STATUS(a, 200);
     CHECK_INT(at_len(a, "tenants"), 0);
     CHECK_STATUS(ask_so(&k, &(struct question){ .request = "POST /v1/jobs",
                                                 .body = "{'command':['true']}",
                                                 .uid = 60002 }),
                  403);
-    CHECK_STATUS(ask_so(&k, &(struct question){ .request = "GET /v1/users", .uid = 60002 }),
-                 403);
+    CHECK_STATUS(ask_so(&k, &(struct question){ .request = "GET /v1/users", .uid = 60002 }), 403);
     /* A uid that only jobs have is nobody at all. */
-    CHECK_REFUSED(
-        ask_so(&k, &(struct question){ .request = "GET /v1/whoami", .uid = 700000002 }), 401, "denied",
-        NULL, "is nobody's");
+    CHECK_REFUSED(ask_so(&k, &(struct question){ .request = "GET /v1/whoami", .uid = 700000002 }),
+                  401, "denied", NULL, "is nobody's");
     asking_end(&k);
 }
 

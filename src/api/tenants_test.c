@@ -11,7 +11,8 @@ static void people_of_settings(struct people *p)
 {
     people_set_tenant(p, STR("lab"), STR(""), NULL, 0);
     people_make(p, STR("boss"));
-    people_set_place(p, &(struct place){ STR("lab"), STR("boss"), ROLE_MEMBER, true, false, false });
+    people_set_place(p,
+                     &(struct place){ STR("lab"), STR("boss"), ROLE_MEMBER, true, false, false });
     people_make(p, STR("chief"))->file_role = ROLE_ADMIN;
 }
 

@@ -117,8 +117,7 @@ static int name_job(const struct auth_local *who, char *out, size_t size, struct
                 "uid %u is '%s' on this machine and of jobs of '%.*s' here: it is neither",
                 who->uid, out, STR_ARG(who->owner));
     else
-        err_set(e, ERR_DENIED, "uid %u is nobody's: it is one of those that jobs get",
-                who->uid);
+        err_set(e, ERR_DENIED, "uid %u is nobody's: it is one of those that jobs get", who->uid);
     return err_hint(e, "uid_base in the settings begins a range that the machine gives to nobody");
 }
 

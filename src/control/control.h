@@ -11,6 +11,7 @@
 #define NS_CONTROL_CONTROL_H
 
 #include "base/tz.h"
+#include "control/bounds.h"
 #include "control/ear.h"
 #include "control/pool.h"
 #include "core/core.h"
@@ -23,19 +24,6 @@
 #include "sys/log.h"
 
 struct control;
-
-/* How long what is over is kept; 0: for ever, or without a bound. */
-struct control_keep {
-    int64_t logs_ms, jobs_ms; /* after a job's end */
-    uint64_t logs_bytes;      /* of all logs together */
-    int64_t audit_ms;         /* after a row was written */
-};
-
-/* Jobs that have not ended, those aside that others made; 0: without a bound. */
-struct control_bounds {
-    uint64_t user_jobs, tenant_jobs; /* of each */
-    uint64_t jobs;                   /* of all together */
-};
 
 /* A tenant of the settings file. */
 struct control_tenant_def {

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 
 #include "init/times.h"
+#include "init/wait.h"
 
 #define MARK_BYTES (256u << 10)
 #define POLL_MS 60000 /* at a time */
@@ -73,7 +74,7 @@ static void wait_while(struct outlet *o, bool (*holds)(const struct outlet *o), 
             outlet_drop(o);
             return;
         }
-        poll(&p, 1, (int)MIN(until_ms - now_ms, POLL_MS));
+        wait_ready(&p, 1, (int)MIN(until_ms - now_ms, POLL_MS));
     }
 }
 

@@ -7,6 +7,7 @@
 
 #include "init/procs.h"
 #include "init/times.h"
+#include "init/wait.h"
 
 #define FIRST_FRAME_MS 10000
 #define STALLED_MS 2000
@@ -492,7 +493,7 @@ void sessions_end(struct sessions *s, const struct stream_exit *how, const char 
         sessions_polled(s, p, now_ms);
         sessions_polls(s, p);
         if (is_busy(s))
-            poll(p, SESSIONS_POLLS, (int)(until_ms - now_ms));
+            wait_ready(p, SESSIONS_POLLS, (int)(until_ms - now_ms));
     }
     for (size_t i = 0; i < SESSIONS_CLIENTS; i++)
         client_close(&s->client[i]);

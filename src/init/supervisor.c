@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/prctl.h>
@@ -14,6 +13,7 @@
 #include "init/procs.h"
 #include "init/sessions.h"
 #include "init/times.h"
+#include "init/wait.h"
 #include "wire/ring.h"
 
 #define CANNOT_RUN 126
@@ -200,7 +200,7 @@ static void run_once(struct supervisor *sv)
     for (enum child_end end = CHILD_IN; end < CHILD_ENDS; end++)
         p[POLL_OUTLETS + end] = outlet_poll(&sv->outlet[end]);
     sessions_polls(&sv->sessions, p + POLL_SESSIONS);
-    if (poll(p, POLL_COUNT, sessions_timeout_ms(&sv->sessions, mono_ms())) < 0)
+    if (wait_ready(p, POLL_COUNT, sessions_timeout_ms(&sv->sessions, mono_ms())) < 0)
         return;
     if (p[POLL_JOB + CHILD_IN].revents)
         child_input_flush(job);
@@ -224,7 +224,7 @@ static void kill_the_rest(struct supervisor *sv)
         struct signalfd_siginfo info[16];
         /* In a pod those that came from outside are our clients: they go when we go. */
         procs_kill_all(sv->job_pid, sv->o->pod);
-        poll(&p, 1, KILL_AGAIN_MS);
+        wait_ready(&p, 1, KILL_AGAIN_MS);
         while (read(sv->signals, info, sizeof info) > 0)
             continue; /* nobody is left to be told */
     }

@@ -82,6 +82,21 @@ def _(wrap):
         os.remove(f"connected-{n}")
 
 
+@case("a job that takes its supervisor's limits away is supervised as before, and its end is told")
+def _(wrap):
+    script = """
+import os, resource
+for limit in (resource.RLIMIT_NOFILE, resource.RLIMIT_NPROC, resource.RLIMIT_MEMLOCK):
+    resource.prlimit(os.getppid(), limit, (0, 0))
+print("x" * 200000)
+os._exit(3)
+"""
+    task = Task(["python3", "-c", script], (), wrap)
+    same(task.wait(), 3)
+    same(task.status()[-1][:2], ["exit", "3"])
+    same(len(task.log("stdout")), 200001)
+
+
 @case("the lock on the status file is held as long as the task lives")
 def _(wrap):
     task = Task(["cat"], ["--stdin"], wrap)

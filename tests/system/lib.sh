@@ -46,6 +46,7 @@ test_skip() {
 }
 
 # until_true COMMAND...: waits for it to succeed; the bound is there for what is broken, not for what is slow.
+# shellcheck disable=SC2317 # called by name, inside quoted tests
 until_true() {
     tries=0
     until "$@" >/dev/null 2>&1; do
@@ -65,6 +66,7 @@ exits_with() {
 }
 
 # until_true COMMAND...: waits until it succeeds, two minutes at most
+# shellcheck disable=SC2317 # called by name, inside quoted tests
 until_true() {
     for _ in $(seq 2400); do
         "$@" >/dev/null 2>&1 && return
