@@ -158,7 +158,7 @@ static int open_as(const struct source_rules *r, const char *from, enum source_k
 enum source_fault source_open(struct source_rules *r, const char *from, enum source_kind k,
                               struct source *out)
 {
-    struct stat st;
+    struct stat st = { 0 };
     *out = (struct source){ .fd = open_as(r, from, k, &st) };
     if (out->fd < 0)
         return SOURCE_UNOPENED;

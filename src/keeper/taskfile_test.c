@@ -178,7 +178,39 @@ static void files_are_whole_or_absent(void)
     CHECK(task_file_put("/no/such/folder", "x", STR("y"), &e) < 0 && strstr(e.msg, "/no/such"));
 }
 
+static void output_has_a_bound_on_the_disk(void)
+{
+    AUTO(place_clear) struct place p = place_new();
+    char path[96];
+    struct stat st;
+    put(&p, "log.0", "x");
+    put(&p, "status", "started 5\n");
+    CHECK(task_output_fits(p.dir, p.dir, 262144));
+    snprintf(path, sizeof path, "%s/log.0", p.dir);
+    CHECK(truncate(path, 262144) == 0); /* it has a quarter of that, whatever holes are in it */
+    CHECK(!task_output_fits(p.dir, p.dir, 262144) && task_output_fits(p.dir, p.dir, 0));
+    task_output_cut(p.dir, p.dir, 262144);
+    CHECK(task_output_fits(p.dir, p.dir, 262144));
+    CHECK(stat(path, &st) == 0 && st.st_size > 65536 && st.st_size < 90000);
+    snprintf(path, sizeof path, "%s/status", p.dir);
+    CHECK(truncate(path, STATUS_MAX + 1) == 0 && !task_output_fits(p.dir, p.dir, 262144));
+}
+
+static void a_start_is_noted_by_our_own_clock(void)
+{
+    AUTO(buf_free) struct buf b = BUF(1000);
+    struct task_notes n;
+    task_note_start(&b, 1234);
+    task_note_pause(&b, 2000);
+    task_notes_parse(buf_str(&b), &n);
+    CHECK(n.started_ms == 1234 && n.paused);
+    task_notes_parse(STR("start 12"), &n); /* cut off */
+    CHECK(n.started_ms == 0);
+}
+
 static const struct test tests[] = {
+    { "what a task writes has a bound on the disk", output_has_a_bound_on_the_disk },
+    { "a start is noted by our own clock", a_start_is_noted_by_our_own_clock },
     { "a status is read line by line", status_is_read_line_by_line },
     { "a line that was cut off does not count", a_line_that_was_cut_off_does_not_count },
     { "pauses add up, and said twice they count once", notes_add_up },
