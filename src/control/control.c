@@ -76,6 +76,7 @@ struct control *control_free(struct control *c)
     audit_free(c);
     observe_free(c);
     map_free(&c->kept.left);
+    map_free(&c->kept.alive);
     spare_free(c);
     pools_free(c);
     tenants_free(c);
@@ -111,6 +112,13 @@ bool control_ready(const struct control *c, struct err *why_not)
     struct err *e = why_not ? why_not : &ignored;
     if (store_failing(c->config.store, e))
         return false;
+    if (c->ready && kept_blocks(c)) {
+        err_set(e, ERR_UNAVAILABLE,
+                "%zu tasks run whose jobs the store does not know: nothing is started beside them",
+                c->kept.alive.n);
+        err_hint(e, "%s", KEPT_WAYS_OUT);
+        return false;
+    }
     if (c->ready && c->kept.unwritten == 0)
         return true;
     if (c->ready) {
@@ -167,6 +175,7 @@ void control_engine_event(void *control, const struct engine_event *ev)
             log_plain(c->config.log, LOG_INFO_, "engine.ready");
             turn_tell(c);
         }
+        kept_ready(c);
         turn_close_soon(c, true);
         return;
     case ENGINE_AWAY:

@@ -62,6 +62,7 @@ struct control_config {
     bool single_user;     /* every job runs as ourselves */
     uint32_t scratch_mib; /* disk space of a replica that does not say */
     struct control_keep keep;
+    bool forget_tasks; /* what runs of jobs that nobody knows is ended */
     /* What is wrong with a machine, or with these of its GPUs, is added to out: whoever's job failed there reads
      * it.  false: nothing is known.  NULL: nobody knows. */
     bool (*trouble)(void *ctx, struct str node, uint64_t gpu_mask, struct buf *out);

@@ -109,7 +109,7 @@ static void intend_again(struct control *c, struct entry *en)
         job_stop(c, en, END_STOPPED);
     else if (unknown)
         job_start_again(c, en);
-    else if (s == JOB_THAWING && any_task(en, TASK_PAUSED))
+    else if ((s == JOB_THAWING || s == JOB_STARTING) && any_task(en, TASK_PAUSED))
         turn_act(c, (struct act){ .kind = ACT_TASKS_RESUME,
                                   .job = en->id,
                                   .run = en->now.run,

@@ -78,6 +78,8 @@ static const struct key {
     { "net_table", KEY_TEXT, AT(net_table), "", "NAME", "our table in nftables (nightshift)", 0 },
     { "end_leftovers", KEY_BOOL, AT(end_leftovers), "no", "yes|no",
       "end processes on GPUs that belong to no living job", 0 },
+    { "forget_tasks", KEY_BOOL, AT(forget_tasks), "no", "yes|no",
+      "end what runs of jobs that the store does not know: after it was lost, for one start", 0 },
     { "log_limit", KEY_SIZE, AT(log_bytes), "64Mi", "SIZE", "output kept of each replica", 0 },
     { "keep_logs", KEY_DURATION, AT(keep_logs_ms), "30d", "TIME",
       "output is removed so long after its job's end; 0: never", 0 },

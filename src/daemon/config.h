@@ -25,7 +25,7 @@ struct config {
     const char *keeper; /* how the keeper comes to be: auto, external */
     const char *containment;
     const char *cgroup, *net_range, *net_prefix, *net_table;
-    bool end_leftovers, network;
+    bool end_leftovers, forget_tasks, network;
     /* jobs */
     uint64_t log_bytes, scratch_bytes, pids_max, uid_min, uid_base;
     int64_t keep_logs_ms, keep_jobs_ms, keep_audit_ms;

@@ -210,6 +210,7 @@ static int open_control(struct daemon *d, struct err *e)
                                  .uid_base = (uint32_t)c->uid_base,
                                  .uid_min = (uint32_t)c->uid_min,
                                  .single_user = single,
+                                 .forget_tasks = c->forget_tasks,
                                  .trouble = trouble_of,
                                  .trouble_ctx = d,
                                  .scratch_mib = (uint32_t)(c->scratch_bytes >> 20),

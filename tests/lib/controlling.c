@@ -72,6 +72,7 @@ void controlling_boot(struct controlling *t)
 {
     const struct control_tenant_def tenant = { .name = STR("vision"), .spec = tenant_default() };
     struct control_config config = { .loop = t->s.loop,
+                                     .forget_tasks = t->forget_tasks,
                                      .store = t->s.store,
                                      .log = t->log,
                                      .clock = clock_manual(&t->now_ms),

@@ -19,6 +19,7 @@ struct controlling {
     size_t pools;
     const struct control_tenant_def *tenant; /* likewise; NULL: vision */
     size_t tenants;
+    bool forget_tasks;
     struct engine sim;
     struct control *c; /* NULL: it is not running */
     struct loop_watch *pause;

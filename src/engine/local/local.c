@@ -9,6 +9,7 @@
 
 #include "engine/local/answer.h"
 #include "engine/local/request.h"
+#include "engine/local/saved.h"
 #include "sys/file.h"
 #include "sys/process.h"
 
@@ -31,9 +32,11 @@ struct local {
     bool caps[ENGINE_CAP_COUNT];
     enum keeper_mode mode;
     bool said_hello;
-    bool away; /* was told, and nothing else since */
+    bool gpus_known; /* the machine was told */
+    bool away;       /* was told, and nothing else since */
     char *gpu_uuid[GPUS_PER_NODE_MAX];
     uint32_t gpus;
+    struct saved *saved;
 };
 
 static void on_keeper_exit(void *ctx, const struct process_exit *how)
@@ -88,6 +91,7 @@ static void remember_gpus(struct local *l, const struct engine_event *ev)
 {
     for (uint32_t i = 0; i < l->gpus; i++)
         free(l->gpu_uuid[i]);
+    l->gpus_known = true;
     l->gpus = ev->machine.node->gpus;
     for (uint32_t i = 0; i < l->gpus; i++)
         l->gpu_uuid[i] = xstrdup(ev->machine.gpu_uuid[i]);
@@ -116,6 +120,8 @@ static void on_line(struct local *l, struct str line)
         remember_gpus(l, &an.event);
     l->away = false;
     l->config.sink(l->config.ctx, &an.event);
+    if (an.kind == KEEPER_EV_NODE) /* what runs is told after the machine, and is known by then */
+        saved_tell(l->saved);
 }
 
 /* Complete lines out of what has come; false when the connection was dropped meanwhile. */
@@ -250,10 +256,13 @@ static int local_sync(void *self, struct err *e)
 {
     struct local *l = self;
     (void)e;
+    saved_tell_numbers(l->saved);
     if (l->fd < 0) {
         connect_soon(l);
         return 0;
     }
+    if (l->gpus_known) /* the machine is told with a connection, and not again */
+        saved_tell(l->saved);
     request_simple(KEEPER_DO_SYNC, (struct task_id){ 0 }, &l->out);
     return queue_line(l);
 }
@@ -274,6 +283,7 @@ static int local_start(void *self, const struct engine_start *s, struct err *e)
         buf_truncate(&l->out, before);
         return err_set(e, ERR_TOO_LARGE, "its command and environment are too long: over 1 MiB");
     }
+    saved_begin(l->saved, s);
     return queue_line(l);
 }
 
@@ -347,9 +357,16 @@ static const char *local_log_dir(void *self, struct task_id t, char *out, size_t
     return out;
 }
 
+static void local_keep(void *self, uint64_t job)
+{
+    struct local *l = self;
+    saved_keep(l->saved, job);
+}
+
 static void local_free(void *self)
 {
     struct local *l = self;
+    saved_free(l->saved);
     loop_unwatch(l->watch);
     loop_unwatch(l->retry);
     process_free(l->keeper); /* it goes on: jobs outlive us */
@@ -376,6 +393,7 @@ static const struct engine_ops ops = {
     .purge = local_purge,
     .open_stream = local_open_stream,
     .log_dir = local_log_dir,
+    .keep = local_keep,
     .free = local_free,
 };
 
@@ -390,6 +408,7 @@ struct engine engine_local_new(const struct local_config *c)
     l->in = BUF(2 * KEEPER_LINE_MAX);
     l->out = BUF(OUT_MAX);
     l->retry = loop_timer(c->loop, try_connect, l);
+    l->saved = saved_new(&(struct saved_config){ c->state, c->log, c->clock, c->sink, c->ctx });
     return (struct engine){ .ops = &ops, .self = l, .caps = l->caps };
 }
 

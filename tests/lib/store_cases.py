@@ -1,0 +1,141 @@
+"""store_cases - a store that is lost, old, damaged or full, below a real daemon whose jobs run."""
+import glob
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import cluster as cl  # noqa: E402
+from cases import Cases, same  # noqa: E402
+from cluster import wait_for  # noqa: E402
+
+SMALL = {"cpus": 1, "mem": "64Mi"}
+case = Cases()
+
+
+def run(c, line, **spec):
+    return c.submit(["sh", "-c", line], resources=spec.pop("resources", SMALL), **spec)
+
+
+def begin(c):
+    c.start()
+    c.wait_ready()
+
+
+def logged(c, event):
+    with open(c.log_path, encoding="utf-8", errors="replace") as f:
+        return [line for line in f if f" {event} " in line]
+
+
+def lose_store(c):
+    for path in glob.glob(f"{c.state}/nightshift.db*"):
+        os.unlink(path)
+
+
+def waits_for(c, number, then):
+    """A job that counts its starts, and ends when its file is there."""
+    return (f"echo start >>{c.work}/starts.{number}; while [ ! -e {c.work}/go.{number} ]; do sleep 0.05; done; "
+            f"echo done; {then}")
+
+
+def start_waiter(c, file, then="exit 7", **spec):
+    spec.setdefault("volumes", [f"{c.work}:{c.work}"])
+    number = run(c, waits_for(c, file, then), **spec)
+    c.wait_state(number, "running")
+    wait_for("its first word", lambda: cl.read_file(f"{c.work}/starts.{file}"))
+    return number
+
+
+def let_go(c, name):
+    with open(f"{c.work}/go.{name}", "w", encoding="utf-8"):
+        pass
+
+
+def starts(c, name):
+    return cl.read_file(f"{c.work}/starts.{name}").decode().count("start")
+
+
+@case("a job that runs outlives its store, and its exit code is recorded")
+def _(c):
+    begin(c)
+    number = start_waiter(c, "a", resources={"gpus": 2, **SMALL}, name="keeps-going")
+    other = start_waiter(c, "b", "exit 0", resources={"gpus": 1, **SMALL})
+    places = {n: c.job(n)["where"] for n in (number, other)}
+    over = run(c, "echo of the first store")
+    c.wait_end(over)
+    c.kill_daemon()
+    lose_store(c)
+    let_go(c, "b")  # ends while nobody listens
+    begin(c)
+    same([c.wait_state(n, "running", "succeeded")["where"] for n in (number, other)],
+         [places[number], places[other]])
+    same(c.job(number)["name"], "keeps-going")
+    same((c.wait_end(other)["state"], c.job(other)["exit_code"]), ("succeeded", 0))
+    fresh = run(c, "echo fresh", resources={"gpus": 2, **SMALL})
+    assert fresh > over, (fresh, over)
+    same(c.wait_end(fresh)["state"], "succeeded")
+    same((c.text_of(fresh), c.call("GET", f"/v1/jobs/{over}")[0]), ("fresh\n", 404))
+    let_go(c, "a")
+    ended = c.wait_end(number)
+    same((ended["state"], ended["exit_code"]), ("failed", 7))
+    same((starts(c, "a"), starts(c, "b")), (1, 1))
+    same(len(logged(c, "job.kept")), 2)
+    wait_for("the copies to go", lambda: os.listdir(f"{c.state}/jobs") == ["numbers"])
+
+
+@case("beside what runs and nobody knows nothing starts, until it ends")
+def _(c):
+    begin(c)
+    number = start_waiter(c, "a", resources={"gpus": 4, **SMALL})
+    c.kill_daemon()
+    lose_store(c)
+    for path in glob.glob(f"{c.state}/jobs/*"):
+        os.unlink(path)
+    c.start()
+    wait_for("the stranger to be told", lambda: logged(c, "task.unknown"))
+    status, problem = c.call("GET", "/readyz")
+    assert status == 503 and "1 tasks run whose jobs the store does not know" in str(problem), problem
+    assert "--forget-tasks" in str(problem), problem
+    same(c.call("POST", "/v1/jobs", {"command": ["true"]})[0], 503)
+    let_go(c, "a")
+    c.wait_ready()
+    same(starts(c, "a"), 1)
+    fresh = run(c, "echo fresh", resources={"gpus": 1, **SMALL})
+    assert fresh > number, "the number of what ran was given out"
+    same(c.wait_end(fresh)["state"], "succeeded")
+    second = start_waiter(c, "b")
+    c.kill_daemon()
+    lose_store(c)
+    for path in glob.glob(f"{c.state}/jobs/*"):
+        os.unlink(path)
+    c.options += ["--forget-tasks", "yes"]
+    begin(c)
+    wait_for("it to be ended", lambda: not c.job_pids(second))
+
+
+@case("a store from before a job's start learns that it runs")
+def _(c):
+    begin(c)
+    first = start_waiter(c, "a", resources={"gpus": 4, **SMALL})
+    waits = run(c, waits_for(c, "b", "exit 3"), resources={"gpus": 4, **SMALL}, volumes=[f"{c.work}:{c.work}"])
+    same(c.job(waits)["state"], "queued")
+    c.kill_daemon()
+    saved = {path: cl.read_file(path) for path in glob.glob(f"{c.state}/nightshift.db*")}
+    begin(c)
+    let_go(c, "a")
+    c.wait_end(first)
+    c.wait_state(waits, "running")
+    wait_for("its first word", lambda: starts(c, "b"))
+    c.kill_daemon()
+    lose_store(c)
+    for path, data in saved.items():
+        with open(path, "wb") as f:
+            f.write(data)
+    begin(c)
+    c.wait_state(waits, "running")
+    let_go(c, "b")
+    ended = c.wait_end(waits)
+    same((ended["state"], ended["exit_code"], starts(c, "b")), ("failed", 3, 1))
+
+
+if __name__ == "__main__":
+    sys.exit(case.each())
