@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "api/audit.h"
 #include "api/exporter.h"
 #include "api/notices.h"
 #include "core/policy.h"
@@ -37,6 +38,8 @@ static struct str message(const struct control *ctl, bool simulated)
 {
     if (control_audit_state(ctl).fault)
         return STR("the audit is not as it was written: nightshift audit verify");
+    if (control_clock(ctl).holds)
+        return STR("the clock has jumped, and nothing is removed meanwhile: nightshift doctor");
     return simulated ? STR("GPUs are simulated") : STR("");
 }
 
@@ -63,6 +66,19 @@ int api_server(struct call *c, struct err *e)
     json_end(&w, '}');
     reply_json(c, 200, &b);
     return 0;
+}
+
+int api_clock_confirm(struct call *c, struct err *e)
+{
+    struct control *ctl = c->api->config.control;
+    struct audit_change ch = { .what = AUDIT_CLOCK_CONFIRM, .subject = STR("clock") };
+    if (read_verb(c, &ch.reason, e) < 0)
+        return -1;
+    ch.after = str_of(arena_printf(http_arena(c->rq), "{\"ahead_ms\":%lld}",
+                                   (long long)control_clock(ctl).ahead_ms));
+    api_audit(c, &ch);
+    control_clock_confirm(ctl);
+    return api_server(c, e);
 }
 
 int api_profiles(struct call *c, struct err *e)
@@ -235,6 +251,12 @@ int api_metrics(struct call *c, struct err *e)
     buf_printf(&b, "nightshift_audit_rows %llu\n", (unsigned long long)audit.rows);
     metric(&b, "audit_broken", "gauge", "1 when the audit is not as it was written.");
     buf_printf(&b, "nightshift_audit_broken %d\n", audit.fault != AUDIT_FAULT_NONE);
+    struct control_clock clock = control_clock(ctl);
+    metric(&b, "clock_ahead_seconds", "gauge", "The wall clock's lead over steady time.");
+    buf_printf(&b, "nightshift_clock_ahead_seconds %.3f\n", (double)clock.ahead_ms / 1e3);
+    metric(&b, "removing_held", "gauge",
+           "1 when nothing is removed for its age, because the clock has jumped.");
+    buf_printf(&b, "nightshift_removing_held %d\n", clock.holds);
     metric(&b, "resident_bytes", "gauge", "Memory of the daemon.");
     buf_printf(&b, "nightshift_resident_bytes %llu\n", (unsigned long long)rss_bytes());
     put_notice_metrics(c->api, &b);

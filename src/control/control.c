@@ -53,6 +53,7 @@ struct control *control_new(const struct control_config *config, struct err *e)
     turn_init(c);
     keep_init(c);
     audit_init(c);
+    jump_init(c);
     observe_init(c);
     if (accounts_load(&c->accounts, config->store, e) < 0 || recover(c, e) < 0 ||
         fairness_load(c, e) < 0 || set_policy(c, e) < 0 || tenants_load(c, e) < 0 ||
@@ -74,6 +75,7 @@ struct control *control_free(struct control *c)
     loop_unwatch(c->begin_turn);
     keep_free(c);
     audit_free(c);
+    jump_free(c);
     observe_free(c);
     map_free(&c->kept.left);
     map_free(&c->kept.alive);

@@ -21,6 +21,7 @@
 #include "store/usage.h"
 #include "sys/clock.h"
 #include "sys/log.h"
+#include "sys/steady.h"
 
 struct control;
 
@@ -29,6 +30,7 @@ struct control_keep {
     int64_t logs_ms, jobs_ms; /* after a job's end */
     uint64_t logs_bytes;      /* of all logs together */
     int64_t audit_ms;         /* after a row was written */
+    uint32_t daily_percent;   /* of what is kept may be removed in a day for its age; 0: all */
 };
 
 /* A tenant of the settings file. */
@@ -62,7 +64,8 @@ struct control_config {
     bool single_user;     /* every job runs as ourselves */
     uint32_t scratch_mib; /* disk space of a replica that does not say */
     struct control_keep keep;
-    bool forget_tasks; /* what runs of jobs that nobody knows is ended */
+    struct steady *steady; /* what `clock` is made of; NULL: it is believed whatever it says */
+    bool forget_tasks;     /* what runs of jobs that nobody knows is ended */
     /* What is wrong with a machine, or with these of its GPUs, is added to out: whoever's job failed there reads
      * it.  false: nothing is known.  NULL: nobody knows. */
     bool (*trouble)(void *ctx, struct str node, uint64_t gpu_mask, struct buf *out);
@@ -186,6 +189,17 @@ struct control_audit_state {
     enum audit_fault fault;
 };
 struct control_audit_state control_audit_state(const struct control *c);
+
+/* ---- the clock ---- */
+
+#define CONTROL_CLOCK_META "clock" /* in the store: steady_mark, for the next start */
+struct control_clock {
+    bool holds;       /* it is not clear what time it is: nothing is removed for its age */
+    int64_t ahead_ms; /* of the wall clock */
+};
+struct control_clock control_clock(const struct control *c);
+void control_clock_confirm(
+    struct control *c); /* an administrator says that the wall clock is right */
 
 /* ---- looking ---- */
 

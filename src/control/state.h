@@ -89,6 +89,12 @@ struct keeping {
     bool rests;            /* there is nothing to do until something ends or is old enough */
     int64_t whole_days_ms; /* usage before it is counted in whole days */
     uint64_t logs_removed;
+    struct keep_day {
+        int64_t since_ns;    /* by the clock that never jumps; 0: no day has begun */
+        uint64_t logs, jobs; /* removed for their age in it */
+        uint64_t logs_most, jobs_most;
+        bool capped; /* some wait for tomorrow */
+    } day;
 };
 
 /* How far verifying the audit has come; see audit.c. */
@@ -98,6 +104,14 @@ struct auditing {
     bool checking;
     int64_t day; /* of the last that was done; -1: none */
     struct control_audit_state state;
+};
+
+/* The wall clock, when it jumps; see jump.c. */
+struct jumping {
+    struct loop_watch *timer; /* NULL: it is believed */
+    int64_t step_ms;          /* to be taken with the next turn; 0: none */
+    int64_t marked_ns;        /* when our mark was written down */
+    bool told;                /* that nothing is removed */
 };
 
 /* What of the core's ledger is in the store. */
@@ -140,6 +154,7 @@ struct control {
     struct pools pools;
     struct tenants tenants;
     struct fairness fairness;
+    struct jumping jump;
     struct observing observing;
     struct keeping_on kept;
     struct sparing spare;
@@ -216,6 +231,12 @@ struct entry *submit_again(struct control *c, const struct submit_kept *k, struc
 void fleet_event(struct control *c, const struct engine_event *ev); /* ENGINE_NODE */
 void fleet_review(struct control *c); /* those that could not change before */
 void fleet_free(struct control *c);
+
+/* jump.c */
+void jump_init(struct control *c);
+void jump_free(struct control *c);
+bool jump_holds(const struct control *c);                  /* nothing may be removed for its age */
+void jump_taken(struct control *c, struct store_batch *b); /* with a journal that was cut for it */
 
 /* segment.c */
 void segment_review(struct control *c);

@@ -87,6 +87,8 @@ static const struct key {
       "all output together: the oldest goes first (a tenth of the file system)", 0 },
     { "keep_jobs", KEY_DURATION, AT(keep_jobs_ms), "365d", "TIME",
       "jobs are forgotten so long after their end, usage never; 0: never", 0 },
+    { "keep_daily", KEY_NUMBER, AT(keep_daily), "25", "PERCENT",
+      "of what is kept goes in a day for its age, or twice what is usual; 0: all of it", 100 },
     { "keep_audit", KEY_DURATION, AT(keep_audit_ms), "730d", "TIME",
       "rows of the audit are removed so long after they were written; 0: never", 0 },
     { "scratch", KEY_SIZE, AT(scratch_bytes), "1Gi", "SIZE",
@@ -175,7 +177,8 @@ static const char *const sections[] = { "tenants", "profiles",       "admins", "
 
 struct given {
     const char *text[ARRAY_LEN(keys)];
-    const char *config, *keeper_mode, *logs_kept, *audit, *engine_trouble, *mail_trouble, *networks;
+    const char *config, *keeper_mode, *logs_kept, *audit, *clock, *engine_trouble, *mail_trouble,
+        *networks;
     bool help, version, print, check, json, list;
 };
 
@@ -272,6 +275,7 @@ static const struct opt own_opts[] = {
     { "logs-kept", OPT_TEXT, AT(logs_kept), "BYTES",
       "with --check: how large logs are, as the daemon knows it", 0, 0 },
     { "audit", OPT_TEXT, AT(audit), "TEXT", "with --check: what of it the daemon has found", 0, 0 },
+    { "clock", OPT_TEXT, AT(clock), "TEXT", "with --check: what the daemon thinks of it", 0, 0 },
     { "engine-trouble", OPT_TEXT, AT(engine_trouble), "TEXT",
       "with --check: why it takes no work, as the daemon knows it", 0, 0 },
     { "networks", OPT_TEXT, AT(networks), "yes|no",
@@ -438,6 +442,7 @@ int config_read(struct config *out, int argc, char *const *argv, struct err *e)
     out->keeper_mode = g.keeper_mode;
     out->logs_kept = g.logs_kept;
     out->audit = g.audit;
+    out->clock = g.clock;
     out->mail_trouble = g.mail_trouble;
     out->networks = g.networks;
     out->engine_trouble = g.engine_trouble;

@@ -29,7 +29,7 @@ struct config {
     /* jobs */
     uint64_t log_bytes, scratch_bytes, pids_max, uid_min, uid_base;
     int64_t keep_logs_ms, keep_jobs_ms, keep_audit_ms;
-    uint64_t keep_logs_bytes;
+    uint64_t keep_logs_bytes, keep_daily;
     const char *on_stop;
     /* Kubernetes */
     const char *kube_config, *kube_context, *kube_namespace, *kube_namespace_prefix;
@@ -52,6 +52,7 @@ struct config {
     bool check, json, list;     /* --check, and how it is told */
     const char *keeper_mode;    /* for --check: what the daemon heard; NULL: no daemon asks */
     const char *audit;          /* for --check: what the daemon has found of it; or NULL */
+    const char *clock;          /* for --check: "ok", or how far it is off; or NULL */
     const char *engine_trouble; /* for --check: why it takes no work; "": it does; or NULL */
     const char *networks;       /* for --check: "yes" or "no", as the daemon heard; or NULL */
     const char *mail_trouble;   /* for --check: why a letter was not taken; "": none; or NULL */

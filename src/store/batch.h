@@ -17,6 +17,7 @@
     X(SET_JOB, ST_SET_JOB)                                                                         \
     X(PUT_RUN, ST_PUT_RUN)                                                                         \
     X(END_RUN, ST_CARRY_RUN, ST_SUM_RUN, ST_END_RUN)                                               \
+    X(SHIFT_RUNS, ST_SHIFT_RUNS)                                                                   \
     X(ADD_JOURNAL, ST_ADD_JOURNAL)                                                                 \
     X(NEW_SEGMENT, ST_ADD_SEGMENT, ST_PRUNE_SEGMENTS)                                              \
     X(PRUNE_JOURNAL, ST_PRUNE_JOURNAL)                                                             \

@@ -69,6 +69,7 @@
     X(END_RUN, W,                                                                                   \
       "UPDATE run SET ended_ms = max(?3, started_ms, 1) WHERE job = ?1 AND run = ?2 "               \
       "AND ended_ms = 0")                                                                           \
+    X(SHIFT_RUNS, W, "UPDATE run SET started_ms = max(started_ms + ?1, 1) WHERE ended_ms = 0")      \
     X(ADD_JOURNAL, W,                                                                               \
       "INSERT INTO journal (seq, t_ms, line) VALUES (max(" SEGMENT_FIRST                            \
       ", coalesce((SELECT max(seq) FROM journal), 0) + 1), ?1, ?2)")                                \

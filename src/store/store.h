@@ -98,6 +98,8 @@ struct store_run {
 /* Adds (job, run), or replaces it while it goes on: one that has ended stays as it is. */
 void store_put_run(struct store_batch *b, const struct store_run *r);
 
+/* The clock was set by so much: runs that go on began so much later by it. */
+void store_shift_runs(struct store_batch *b, int64_t by_ms);
 void store_end_run(struct store_batch *b, uint64_t job, uint32_t run, int64_t ended_ms);
 
 /* The journal of the core, in segments: each begins with the events that make the state anew. */

@@ -20,6 +20,7 @@ struct controlling {
     const struct control_tenant_def *tenant; /* likewise; NULL: vision */
     size_t tenants;
     bool forget_tasks;
+    struct steady *steady; /* NULL: its time is now_ms */
     struct engine sim;
     struct control *c; /* NULL: it is not running */
     struct loop_watch *pause;

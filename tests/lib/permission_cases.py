@@ -236,6 +236,7 @@ EXAMPLES = {
     "job_thaw": (JOBS, job(body={})), "job_signal": (JOBS, job(body={"signal": "CONT"})),
     "job_cancel": (JOBS, job(body={})),
     "node_list": (None, plain()),
+    "clock_confirm": (None, plain(body={})),
     "node_drain": (("machine",), lambda w, who, thing: {"path": {"name": w.machine}, "body": {}}),
     "node_resume": (("machine",), lambda w, who, thing: {"path": {"name": w.machine}, "body": {}}),
     "node_load": (None, lambda w, who, thing: {"path": {"name": w.machine}}),

@@ -137,5 +137,92 @@ def _(c):
     same((ended["state"], ended["exit_code"], starts(c, "b")), ("failed", 3, 1))
 
 
+# ---- a clock that jumps ----
+
+DAY_MS = 86400000
+
+
+def figure(c, name):
+    lines = c.ask("GET", "/metrics").splitlines()
+    return float(next(line.split()[1] for line in lines if line.startswith(f"nightshift_{name} ")))
+
+
+def turn_wall(c, days):
+    """Somebody sets the clock; no time passes."""
+    with open(f"{c.folder}/wall.new", "w", encoding="utf-8") as f:
+        f.write(str(days * DAY_MS))
+    os.rename(f"{c.folder}/wall.new", f"{c.folder}/wall")
+    c.env["NIGHTSHIFT_TEST_WALL"] = f"{c.folder}/wall"
+
+
+def walk_ends(c):
+    """What is old was looked for: once what a job wrote is measured, and again what the next wrote, a walk is over."""
+    for _ in range(2):
+        before = figure(c, "log_bytes")
+        c.wait_end(run(c, "head -c 200000 /dev/zero | tr '\\0' x"))
+        wait_for("its output to be measured", lambda b=before: figure(c, "log_bytes") >= b + 200000)
+
+
+def attack_with_a_clock(c):
+    turn_wall(c, 0)
+    begin(c)
+    lives = start_waiter(c, "a", "exit 0", resources={"gpus": 1, **SMALL})
+    old = [run(c, "echo old") for _ in range(5)]
+    for number in old:
+        c.wait_end(number)
+    turn_wall(c, 400)
+    return lives, old
+
+
+def kept(c, numbers):
+    return [c.call("GET", f"/v1/jobs/{n}/log")[0] for n in numbers].count(200)
+
+
+@case("a clock that jumps 400 days removes nothing and bills nobody, also over a restart, until it is confirmed")
+def _(c):
+    lives, old = attack_with_a_clock(c)
+    walk_ends(c)
+    same((kept(c, old), figure(c, "removing_held")), (5, 1))
+    checks = {check["name"]: check for check in c.ask("GET", "/v1/doctor")["checks"]}
+    assert checks["jump"]["ok"] is False and "400" in checks["jump"]["found"], checks["jump"]
+    assert "--confirm-clock" in checks["jump"]["fix"], checks["jump"]
+    assert "clock has jumped" in c.ask("GET", "/v1/server")["message"]
+    wait_for("the log to tell it", lambda: logged(c, "clock.jump"))
+    c.kill_daemon()
+    begin(c)
+    walk_ends(c)
+    same((kept(c, old), figure(c, "removing_held"), c.job(lives)["state"]), (5, 1, "running"))
+    turn_wall(c, 0)
+    wait_for("it to be right again", lambda: figure(c, "removing_held") == 0)
+    walk_ends(c)
+    same(kept(c, old), 5)
+    turn_wall(c, 400)
+    done = cl.subprocess.run([f"{cl.BUILD}/nightshift", "doctor", "--confirm-clock"], capture_output=True, text=True,
+                             check=False, env={**os.environ, "NIGHTSHIFT_SERVER": f"unix:{c.run}/api.sock"})
+    assert "clock" in done.stdout, done
+    wait_for("what is old by the new clock to go", lambda: kept(c, old) == 0)
+    rows = c.ask("GET", "/v1/audit?what=clock.confirm")["rows"]
+    same(len(rows), 1)
+    let_go(c, "a")
+    ended = c.wait_end(lives)
+    assert ended["ended_ms"] - ended["started_ms"] < DAY_MS, ended
+    rows = c.ask("GET", f"/v1/usage?from_ms={1}&to_ms={ended['ended_ms'] + DAY_MS}")["rows"]
+    assert sum(r["gpu_hours"] for r in rows) < 24, rows
+
+
+def without_looking_at_the_clock():
+    c = cl.Cluster(weak=["clock_jumps"])
+    try:
+        _, old = attack_with_a_clock(c)
+        wait_for("their output to be erased", lambda: (walk_ends(c), kept(c, old) == 0)[1])
+    finally:
+        c.close()
+
+
+@case("without a look at the clock the same jump erases all of it")
+def _(_):
+    without_looking_at_the_clock()
+
+
 if __name__ == "__main__":
     sys.exit(case.each())
