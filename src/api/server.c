@@ -34,10 +34,12 @@ static void put_policy(struct json_out *w, const struct policy *p)
     json_end(w, ']');
 }
 
-static struct str message(const struct control *ctl, bool simulated)
+static struct str message(const struct control *ctl, const struct store *store, bool simulated)
 {
     if (control_audit_state(ctl).fault)
         return STR("the audit is not as it was written: nightshift audit verify");
+    if (store_on_reserve(store))
+        return STR("the disk is full: nothing new is taken: nightshift doctor");
     if (control_clock(ctl).holds)
         return STR("the clock has jumped, and nothing is removed meanwhile: nightshift doctor");
     return simulated ? STR("GPUs are simulated") : STR("");
@@ -56,7 +58,7 @@ int api_server(struct call *c, struct err *e)
     json_put_str(&w, "engine", str_of(en->ops ? en->ops->name : ""));
     json_put_str(&w, "mode", str_of(f->mode(f->mode_ctx)));
     json_put_bool(&w, "simulated", simulated);
-    json_put_str(&w, "message", message(f->control, simulated));
+    json_put_str(&w, "message", message(f->control, f->store, simulated));
     json_put_i64(&w, "started_ms", c->api->started_ms);
     json_begin(&w, "caps", '{');
     for (int i = 0; en->caps && i < ENGINE_CAP_COUNT; i++)
@@ -246,6 +248,9 @@ int api_metrics(struct call *c, struct err *e)
     buf_printf(&b, "nightshift_store_bytes %llu\n",
                (unsigned long long)store_bytes(c->api->config.store));
     struct control_audit_state audit = control_audit_state(ctl);
+    metric(&b, "store_on_reserve", "gauge",
+           "1 when the disk was full and the room that is kept for that is being used.");
+    buf_printf(&b, "nightshift_store_on_reserve %d\n", store_on_reserve(c->api->config.store));
     metric(&b, "audit_rows", "gauge",
            "Rows of the audit that were right when it was last verified.");
     buf_printf(&b, "nightshift_audit_rows %llu\n", (unsigned long long)audit.rows);

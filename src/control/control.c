@@ -114,6 +114,13 @@ bool control_ready(const struct control *c, struct err *why_not)
     struct err *e = why_not ? why_not : &ignored;
     if (store_failing(c->config.store, e))
         return false;
+    if (store_on_reserve(c->config.store)) {
+        err_set(e, ERR_UNAVAILABLE,
+                "the disk of the store is full: what ends is recorded in the room that was kept "
+                "for it, and nothing new is taken");
+        err_hint(e, "make room there (df -h), or cancel what fills it; it goes on by itself");
+        return false;
+    }
     if (c->ready && kept_blocks(c)) {
         err_set(e, ERR_UNAVAILABLE,
                 "%zu tasks run whose jobs the store does not know: nothing is started beside them",

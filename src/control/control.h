@@ -190,6 +190,14 @@ struct control_audit_state {
 };
 struct control_audit_state control_audit_state(const struct control *c);
 
+/* ---- without a daemon ---- */
+
+/* The journal makes the state anew, the living jobs are as it says, and the chain of the audit is whole. */
+struct control_verified {
+    uint64_t events, jobs, audit_rows;
+};
+int control_verify(struct store *s, struct control_verified *out, struct err *e) MUST_USE;
+
 /* ---- the clock ---- */
 
 #define CONTROL_CLOCK_META "clock" /* in the store: steady_mark, for the next start */

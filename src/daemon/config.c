@@ -177,8 +177,8 @@ static const char *const sections[] = { "tenants", "profiles",       "admins", "
 
 struct given {
     const char *text[ARRAY_LEN(keys)];
-    const char *config, *keeper_mode, *logs_kept, *audit, *clock, *engine_trouble, *mail_trouble,
-        *networks;
+    const char *config, *backup, *restore, *verify, *keeper_mode, *logs_kept, *audit, *clock,
+        *engine_trouble, *mail_trouble, *networks;
     bool help, version, print, check, json, list;
 };
 
@@ -266,6 +266,12 @@ static const struct opt own_opts[] = {
     { "config", OPT_TEXT, AT(config), "FILE", "the settings file (/etc/nightshift/nightshift.yaml)",
       0, 0 },
     { "print-config", OPT_FLAG, AT(print), NULL, "print every setting as it is, and end", 0, 0 },
+    { "backup", OPT_TEXT, AT(backup), "FILE",
+      "save the store as FILE, also while a daemon runs, and end", 0, 0 },
+    { "restore", OPT_TEXT, AT(restore), "FILE",
+      "put such a file back in its place, while none runs, and end", 0, 0 },
+    { "verify", OPT_TEXT, AT(verify), "FILE",
+      "is it whole? -: the store of these settings; and end", 0, 0 },
     { "check", OPT_FLAG, AT(check), NULL,
       "say what is wrong with this machine and how to fix it, and end", 0, 0 },
     { "json", OPT_FLAG, AT(json), NULL, "with --check: as JSON", 0, 0 },
@@ -439,6 +445,9 @@ int config_read(struct config *out, int argc, char *const *argv, struct err *e)
     out->check = g.check;
     out->json = g.json;
     out->list = g.list;
+    out->backup = g.backup;
+    out->restore = g.restore;
+    out->verify = g.verify;
     out->keeper_mode = g.keeper_mode;
     out->logs_kept = g.logs_kept;
     out->audit = g.audit;

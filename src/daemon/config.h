@@ -49,7 +49,8 @@ struct config {
     struct json_doc *doc;
     struct arena arena;
     bool help, version, print;
-    bool check, json, list;     /* --check, and how it is told */
+    const char *backup, *restore, *verify; /* files; NULL: not asked for */
+    bool check, json, list;                /* --check, and how it is told */
     const char *keeper_mode;    /* for --check: what the daemon heard; NULL: no daemon asks */
     const char *audit;          /* for --check: what the daemon has found of it; or NULL */
     const char *clock;          /* for --check: "ok", or how far it is off; or NULL */

@@ -15,6 +15,7 @@
 #include "daemon/engines.h"
 #include "daemon/notify.h"
 #include "daemon/numbers.h"
+#include "daemon/saving.h"
 #include "daemon/site.h"
 #include "daemon/tenancy.h"
 #include "sys/file.h"
@@ -492,6 +493,12 @@ static int start(struct daemon *d, struct err *e)
     return 0;
 }
 
+static int fail(const struct err *e)
+{
+    fprintf(stderr, "nightshiftd: %s%s%s\n", e->msg, e->hint[0] ? "\n  hint: " : "", e->hint);
+    return err_info(e->code)->exit_code;
+}
+
 int main(int argc, char **argv)
 {
     AUTO(close_all) struct daemon d = { 0 };
@@ -514,6 +521,11 @@ int main(int argc, char **argv)
             return printf("nightshiftd %s\n", NS_VERSION) < 0;
         if (d.config.check)
             return check_run(&d.config, libexec_folder(&d));
+        if (saving_wanted(&d.config)) {
+            if (saving_run(&d.config, &e) == 0)
+                return 0;
+            return fail(&e);
+        }
         doctor_command(&d, argc, argv);
         if (d.config.print ? print_config(&d.config, &e) == 0 : start(&d, &e) == 0) {
             if (!d.config.print)
@@ -521,6 +533,5 @@ int main(int argc, char **argv)
             return 0;
         }
     }
-    fprintf(stderr, "nightshiftd: %s%s%s\n", e.msg, e.hint[0] ? "\n  hint: " : "", e.hint);
-    return err_info(e.code)->exit_code;
+    return fail(&e);
 }

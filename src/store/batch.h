@@ -67,7 +67,7 @@ struct store_batch {
     uint8_t *p; /* the operations */
     size_t n, cap;
     uint32_t rows;
-    bool durable, ends_group; /* set by the writer */
+    bool durable, ends_group, on_reserve; /* set by the writer */
 
     /* The loop's own, which the writer leaves alone. */
     struct store *store;

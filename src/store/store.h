@@ -46,6 +46,9 @@ void store_commit(struct store *s, struct store_batch *b, store_done_fn *fn,
 size_t store_pending(const struct store *s);                /* batches that are not durable yet */
 bool store_failing(const struct store *s, struct err *out); /* out may be NULL */
 
+/* The disk was full, and the room that is kept for that is being used: only what ends should be written. */
+bool store_on_reserve(const struct store *s);
+
 struct store_stats {
     uint64_t batches, rows, transactions; /* durable */
     uint64_t refused;                     /* times the disk did not take a transaction */

@@ -224,5 +224,131 @@ def _(_):
     without_looking_at_the_clock()
 
 
+# ---- a full disk ----
+
+def fill(c):
+    """All that is free, but for what was kept."""
+    with open(f"{c.state}/filler", "ab", buffering=0) as f:
+        for piece in (1 << 20, 4096, 512):
+            try:
+                while True:
+                    f.write(b"x" * piece)
+            except OSError:
+                pass
+
+
+def answers(c):
+    same(c.daemon.poll(), None)
+    try:
+        return c.call("GET", "/healthz")[0] == 200
+    except cl.Away:
+        return False
+
+
+def full_disk(weak=None):
+    c = cl.Cluster(state_bytes=24 << 20, weak=weak)
+    try:
+        begin(c)
+        lives = start_waiter(c, "a", "exit 0")
+        fill(c)
+        yield c, lives
+    finally:
+        c.close()
+
+
+@case("on a full disk cancel works, nothing new is taken, and all goes on when there is room")
+def _(_):
+    for c, lives in full_disk():
+        same(c.ask("POST", f"/v1/jobs/{lives}/cancel")["id"], lives)
+        same(c.wait_end(lives)["state"], "cancelled")
+        wait_for("its processes to go", lambda: not c.job_pids(lives))
+        fill(c)
+        same(figure(c, "store_on_reserve"), 1)
+        status, problem = c.call("POST", "/v1/jobs", {"command": ["true"]})
+        assert status == 503 and "full" in str(problem), problem
+        assert "disk is full" in c.ask("GET", "/v1/server")["message"]
+        c.kill_daemon()
+        c.start()
+        wait_for("it to answer on a full disk", lambda: answers(c))
+        fill(c)
+        os.unlink(f"{c.state}/filler")
+        wait_for("it to take work again", lambda: c.call("GET", "/readyz")[0] == 200)
+        same(c.wait_end(run(c, "true"))["state"], "succeeded")
+        same(c.job(lives)["state"], "cancelled")
+        wait_for("the reserve to be there again", lambda: os.path.exists(f"{c.state}/nightshift.db.reserve"))
+
+
+# ---- backups, and bits that fall over ----
+
+def save(c, *words):
+    return cl.subprocess.run([f"{cl.BUILD}/nightshift", *words, "--state", c.state, "--config",
+                              f"{c.folder}/settings.yaml"], capture_output=True, text=True, check=False)
+
+
+@case("a backup is made while jobs run, is verified, and is put back after all was wiped")
+def _(c):
+    begin(c)
+    lives = start_waiter(c, "a", resources={"gpus": 1, **SMALL})
+    gone = start_waiter(c, "b", "exit 0", resources={"gpus": 1, **SMALL})
+    held = run(c, "true", held=True)
+    done = run(c, "true")
+    c.wait_end(done)
+    c.ask("PUT", "/v1/tenants/vision", {"weight": 3})
+    copy = f"{c.folder}/backup.db"
+    made = save(c, "backup", copy)
+    same((made.returncode, made.stderr), (0, ""))
+    same(os.stat(copy).st_mode & 0o777, 0o600)
+    for words in (("verify",), ("verify", copy)):
+        looked = save(c, *words)
+        assert looked.returncode == 0 and "whole" in looked.stdout and "3 living jobs" in looked.stdout, looked
+    after = start_waiter(c, "c", resources={"gpus": 1, **SMALL})
+    let_go(c, "b")
+    c.wait_end(gone)
+    refused = save(c, "restore", copy)
+    assert refused.returncode and "already used by process" in refused.stderr, refused
+    c.kill_daemon()
+    lose_store(c)
+    for path in glob.glob(f"{c.state}/jobs/*"):  # wiped to the last file
+        os.unlink(path)
+    back = save(c, "restore", copy)
+    same((back.returncode, back.stderr), (0, ""))
+    c.start()
+    wait_for("what runs and is not in the backup to be told", lambda: logged(c, "task.unknown"))
+    lost = c.wait_state(gone, "failed")
+    assert "lost" in str(lost), lost
+    same([c.job(n)["state"] for n in (lives, held, done)], ["running", "held", "succeeded"])
+    let_go(c, "c")
+    c.wait_ready()
+    let_go(c, "a")
+    ended = c.wait_end(lives)
+    same((ended["exit_code"], starts(c, "a"), starts(c, "b"), starts(c, "c")), (7, 1, 1, 1))
+    assert run(c, "true") > after, "a number was given out twice"
+    same(c.ask("GET", "/v1/tenants/vision")["weight"], 3)
+
+
+@case("a store with a bit that fell over is refused, says what is damaged, and a backup helps")
+def _(c):
+    begin(c)
+    number = run(c, "true", name="a-name-to-find", held=True)
+    c.wait_state(number, "held")
+    copy = f"{c.folder}/backup.db"
+    same(save(c, "backup", copy).returncode, 0)
+    c.daemon.terminate()
+    c.daemon.wait()
+    with open(f"{c.state}/nightshift.db", "r+b") as f:
+        data = f.read()
+        f.seek(data.index(b"a-name-to-find"))
+        f.write(b"b")
+    c.start()
+    assert c.daemon.wait(timeout=cl.PATIENCE_S) != 0
+    said = c.log_tail(3)
+    assert "is damaged" in said and "nightshift restore" in said, said
+    assert "damaged" in save(c, "verify").stderr
+    assert "nothing was changed" in save(c, "restore", f"{c.state}/nightshift.db").stderr
+    same(save(c, "restore", copy).returncode, 0)
+    begin(c)
+    same(c.job(number)["name"], "a-name-to-find")
+
+
 if __name__ == "__main__":
     sys.exit(case.each())
