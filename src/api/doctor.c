@@ -8,6 +8,7 @@
 
 #include "api/state.h"
 #include "base/parse.h"
+#include "control/jump.h"
 #include "store/kept.h"
 #include "sys/file.h"
 #include "sys/process.h"

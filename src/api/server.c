@@ -5,6 +5,7 @@
 #include "api/audit.h"
 #include "api/exporter.h"
 #include "api/notices.h"
+#include "control/jump.h"
 #include "core/policy.h"
 #include "store/kept.h"
 

@@ -190,25 +190,6 @@ struct control_audit_state {
 };
 struct control_audit_state control_audit_state(const struct control *c);
 
-/* ---- without a daemon ---- */
-
-/* The journal makes the state anew, the living jobs are as it says, and the chain of the audit is whole. */
-struct control_verified {
-    uint64_t events, jobs, audit_rows;
-};
-int control_verify(struct store *s, struct control_verified *out, struct err *e) MUST_USE;
-
-/* ---- the clock ---- */
-
-#define CONTROL_CLOCK_META "clock" /* in the store: steady_mark, for the next start */
-struct control_clock {
-    bool holds;       /* it is not clear what time it is: nothing is removed for its age */
-    int64_t ahead_ms; /* of the wall clock */
-};
-struct control_clock control_clock(const struct control *c);
-void control_clock_confirm(
-    struct control *c); /* an administrator says that the wall clock is right */
-
 /* ---- looking ---- */
 
 /* Valid until the next change; false past the last. */

@@ -1,6 +1,9 @@
 /* What a store says, made anew without a daemon: for `nightshift verify`. */
-#include "control/control.h"
+#include "control/replay.h"
+
+#include "core/core.h"
 #include "journal/journal.h"
+#include "store/audit.h"
 #include "store/kept.h"
 
 struct replay {

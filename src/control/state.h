@@ -5,6 +5,8 @@
 #include "base/map.h"
 #include "control/account.h"
 #include "control/book.h"
+#include "control/jump.h"
+#include "control/keeping.h"
 #include "control/lending.h"
 #include "control/life.h"
 #include "control/observe.h"
@@ -69,32 +71,6 @@ struct machine {
     struct event_node node; /* as it is then; its text is in the next two */
     char model[NAME_MAX_BYTES + 1];
     char *devices;
-};
-
-struct
-    keep_written { /* a batch of keep.c on its way to the disk; it may outlive the control plane */
-    struct control *c; /* NULL: nobody waits for it any more */
-};
-
-/* How far letting go of what is over has come; see keep.c. */
-struct keeping {
-    struct loop_watch *timer;
-    struct keep_written *written;
-    uint64_t job, task;    /* whose tasks are being visited, and which is next */
-    uint64_t bytes, there; /* of those that were */
-    struct store_walk log_walk, job_walk;
-    uint64_t planned;      /* bytes of logs whose removal was asked for in this walk */
-    bool waits, progress;  /* in this walk a removal was asked for; another was seen to be done */
-    uint32_t asks;         /* walks without progress */
-    bool rests;            /* there is nothing to do until something ends or is old enough */
-    int64_t whole_days_ms; /* usage before it is counted in whole days */
-    uint64_t logs_removed;
-    struct keep_day {
-        int64_t since_ns;    /* by the clock that never jumps; 0: no day has begun */
-        uint64_t logs, jobs; /* removed for their age in it */
-        uint64_t logs_most, jobs_most;
-        bool capped; /* some wait for tomorrow */
-    } day;
 };
 
 /* How far verifying the audit has come; see audit.c. */

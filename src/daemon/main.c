@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/parse.h"
+#include "control/jump.h"
 #include "daemon/check.h"
 #include "daemon/docs.h"
 #include "daemon/engines.h"

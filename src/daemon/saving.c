@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "control/control.h"
+#include "control/replay.h"
 #include "store/save.h"
 
 #define OURS "-" /* as --verify's file: the store of these settings */
