@@ -182,8 +182,7 @@ void freeze_terms(const struct control *c, const struct spec *s, struct event_su
 void job_freeze_begin(struct control *c, struct entry *en); /* by the way its spec allows */
 /* A pass took it, for another or because its machine is given back: the core has it so already. */
 void job_taken(struct control *c, const struct action *a);
-/* Why it was taken, as its message says; TAKEN_TURN when that says nothing of it. */
-enum taken_for freeze_taken_for(struct str message);
+enum taken_for freeze_taken_for(enum take_why why, job_id by);
 struct str taken_text(const struct entry *en); /* the same as a sentence */
 int64_t job_grace_ms(const struct control *c,
                      const struct entry *en); /* for saving itself, or ending */

@@ -278,6 +278,17 @@ def _(_):
         wait_for("the reserve to be there again", lambda: os.path.exists(f"{c.state}/nightshift.db.reserve"))
 
 
+@case("without that room a cancelled job runs on")
+def _(_):
+    for c, lives in full_disk(["reserve"]):
+        with cl.contextlib.suppress(cl.Away):
+            c.call("POST", f"/v1/jobs/{lives}/cancel", timeout=2)  # it is not durable, so nobody is told
+        wait_for("the store to say why", lambda: "no room" in str(c.call("GET", "/readyz")[1]))
+        assert c.job_pids(lives), "it was ended"
+        os.unlink(f"{c.state}/filler")
+        same(c.wait_end(lives)["state"], "cancelled")
+
+
 # ---- backups, and bits that fall over ----
 
 def save(c, *words):
@@ -323,7 +334,7 @@ def _(c):
     ended = c.wait_end(lives)
     same((ended["exit_code"], starts(c, "a"), starts(c, "b"), starts(c, "c")), (7, 1, 1, 1))
     assert run(c, "true") > after, "a number was given out twice"
-    same(c.ask("GET", "/v1/tenants/vision")["weight"], 3)
+    assert c.ask("GET", "/v1/tenants/vision")["spec"]["weight"] == 3
 
 
 @case("a store with a bit that fell over is refused, says what is damaged, and a backup helps")
@@ -348,6 +359,37 @@ def _(c):
     same(save(c, "restore", copy).returncode, 0)
     begin(c)
     same(c.job(number)["name"], "a-name-to-find")
+
+
+def start_on_flipped_bit(weak):
+    """What the daemon says then, and the job's command as it is shown; one of them is None."""
+    c = cl.Cluster(weak=weak)
+    try:
+        begin(c)
+        number = c.submit(["echo", "words-to-find"], resources=SMALL, held=True)
+        c.wait_state(number, "held")
+        c.daemon.terminate()
+        c.daemon.wait()
+        with open(f"{c.state}/nightshift.db", "r+b") as f:
+            data = f.read()
+            at = -1
+            while (at := data.find(b"words-to-find", at + 1)) >= 0:
+                f.seek(at)
+                f.write(b"s")
+        c.start()
+        wait_for("it to start, or to refuse", lambda: c.daemon.poll() is not None or c.is_ready())
+        if c.daemon.poll() is not None:
+            return c.log_tail(3), None
+        return None, c.job(number)["spec"]["command"][1]
+    finally:
+        c.close()
+
+
+@case("no start is made from a spec with a bit that fell over; without checksums it is")
+def _(_):
+    said, _command = start_on_flipped_bit([])
+    assert said and "is damaged" in said and "job_spec" in said, said
+    same(start_on_flipped_bit(["row_sums"])[1], "sords-to-find")
 
 
 if __name__ == "__main__":
