@@ -335,7 +335,8 @@ void saved_tell_numbers(struct saved *c)
     if (access(path_of(c, NUMBERS, path), F_OK) == 0 && file_read(path, 4096, &text, &e) < 0)
         complain(c, NUMBERS, e.msg);
     ev.kept.record = buf_str(&text);
-    c->sink(c->ctx, &ev);
+    if (text.n || ev.kept.least)
+        c->sink(c->ctx, &ev);
 }
 
 /* True: it is told again in the next sync. */

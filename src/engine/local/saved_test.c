@@ -93,7 +93,7 @@ static void what_runs_is_told_to_a_new_daemon(void)
 {
     struct place p;
     begin(&p);
-    CHECK(p.told.least == 0);
+    CHECK(p.told.least == 99); /* nothing is there to tell */
     start(&p, 12, 1);
     start(&p, 3, 2);
     start(&p, 3, 3); /* it was started anew */
