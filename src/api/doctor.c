@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include "api/state.h"
+#include "base/parse.h"
+#include "control/jump.h"
 #include "store/kept.h"
 #include "sys/file.h"
 #include "sys/process.h"
@@ -109,6 +111,16 @@ static const char *audit_text(const struct control *c, char *out, size_t n)
     return out;
 }
 
+static const char *clock_text(const struct control *c, char *out, size_t n)
+{
+    struct control_clock s = control_clock(c);
+    char by[32];
+    snprintf(out, n, s.holds ? "%s %s" : "ok",
+             format_duration_ms(s.ahead_ms < 0 ? -s.ahead_ms : s.ahead_ms, by),
+             s.ahead_ms < 0 ? "behind" : "ahead");
+    return out;
+}
+
 static int start_child(struct doctor *d, struct err *e)
 {
     const struct api_config *c = &d->api->config;
@@ -116,7 +128,7 @@ static int start_child(struct doctor *d, struct err *e)
     const char *argv[ARGS_MAX], *mode = c->mode(c->mode_ctx);
     struct store_log_sum logs = { 0 };
     struct err trouble = { 0 }, silent = { 0 };
-    char bytes[32], audit[160];
+    char bytes[32], audit[160], clock[64];
     size_t n = 0;
     int ends[2];
     while (c->doctor_argv[n] && n + 15 < ARGS_MAX) {
@@ -132,6 +144,8 @@ static int start_child(struct doctor *d, struct err *e)
     argv[n++] = bytes;
     argv[n++] = "--audit";
     argv[n++] = audit_text(c->control, audit, sizeof audit);
+    argv[n++] = "--clock";
+    argv[n++] = clock_text(c->control, clock, sizeof clock);
     argv[n++] = "--engine-trouble";
     bool ready = control_ready(c->control, &trouble);
     argv[n++] = ready ? "" : trouble.msg;

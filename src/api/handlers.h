@@ -38,9 +38,10 @@ api_fn api_sso, api_sso_back;                                                   
 api_fn api_login, api_login_get, api_login_approve, api_login_deny, api_login_poll; /* login.c */
 api_fn api_notices_get, api_notices_put, api_notices_test, api_notices_log;         /* notices.c */
 api_fn api_whoami, api_default_tenant_put, api_notice_accept;                       /* me.c */
-api_fn api_server, api_health, api_ready, api_metrics, api_openapi, api_profiles;   /* server.c */
-api_fn api_audit_list, api_audit_verify, api_audit_export;                          /* audit.c */
-api_fn api_apply, api_export;                                                       /* apply.c */
+api_fn api_server, api_clock_confirm, api_health, api_ready, api_metrics, api_openapi,
+    api_profiles;                                          /* server.c */
+api_fn api_audit_list, api_audit_verify, api_audit_export; /* audit.c */
+api_fn api_apply, api_export;                              /* apply.c */
 api_fn api_permissions;                                    /* permissions.c */
 api_fn api_journal;                                        /* journal.c */
 api_fn api_doctor;                                         /* doctor.c */

@@ -320,6 +320,7 @@ static const struct example {
     { "whoami", "/v1/whoami", .body = NULL },
     { "default_tenant_put", "/v1/whoami/tenant", .body = "{'tenant':''}" },
     { "server", "/v1/server", .body = NULL },
+    { "clock_confirm", "/v1/server/confirm-clock", .body = "{}" },
     { "doctor", "/v1/doctor", .body = NULL },
     { "permissions", "/v1/permissions", .body = NULL },
     { "openapi", "/v1/openapi.json", .body = NULL },

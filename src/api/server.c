@@ -2,8 +2,10 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "api/audit.h"
 #include "api/exporter.h"
 #include "api/notices.h"
+#include "control/jump.h"
 #include "core/policy.h"
 #include "store/kept.h"
 
@@ -33,10 +35,14 @@ static void put_policy(struct json_out *w, const struct policy *p)
     json_end(w, ']');
 }
 
-static struct str message(const struct control *ctl, bool simulated)
+static struct str message(const struct control *ctl, const struct store *store, bool simulated)
 {
     if (control_audit_state(ctl).fault)
         return STR("the audit is not as it was written: nightshift audit verify");
+    if (store_on_reserve(store))
+        return STR("the disk is full: nothing new is taken: nightshift doctor");
+    if (control_clock(ctl).holds)
+        return STR("the clock has jumped, and nothing is removed meanwhile: nightshift doctor");
     return simulated ? STR("GPUs are simulated") : STR("");
 }
 
@@ -53,7 +59,7 @@ int api_server(struct call *c, struct err *e)
     json_put_str(&w, "engine", str_of(en->ops ? en->ops->name : ""));
     json_put_str(&w, "mode", str_of(f->mode(f->mode_ctx)));
     json_put_bool(&w, "simulated", simulated);
-    json_put_str(&w, "message", message(f->control, simulated));
+    json_put_str(&w, "message", message(f->control, f->store, simulated));
     json_put_i64(&w, "started_ms", c->api->started_ms);
     json_begin(&w, "caps", '{');
     for (int i = 0; en->caps && i < ENGINE_CAP_COUNT; i++)
@@ -63,6 +69,19 @@ int api_server(struct call *c, struct err *e)
     json_end(&w, '}');
     reply_json(c, 200, &b);
     return 0;
+}
+
+int api_clock_confirm(struct call *c, struct err *e)
+{
+    struct control *ctl = c->api->config.control;
+    struct audit_change ch = { .what = AUDIT_CLOCK_CONFIRM, .subject = STR("clock") };
+    if (read_verb(c, &ch.reason, e) < 0)
+        return -1;
+    ch.after = str_of(arena_printf(http_arena(c->rq), "{\"ahead_ms\":%lld}",
+                                   (long long)control_clock(ctl).ahead_ms));
+    api_audit(c, &ch);
+    control_clock_confirm(ctl);
+    return api_server(c, e);
 }
 
 int api_profiles(struct call *c, struct err *e)
@@ -236,11 +255,20 @@ int api_metrics(struct call *c, struct err *e)
     buf_printf(&b, "nightshift_store_bytes %llu\n",
                (unsigned long long)store_bytes(c->api->config.store));
     struct control_audit_state audit = control_audit_state(ctl);
+    metric(&b, "store_on_reserve", "gauge",
+           "1 when the disk was full and the room that is kept for that is being used.");
+    buf_printf(&b, "nightshift_store_on_reserve %d\n", store_on_reserve(c->api->config.store));
     metric(&b, "audit_rows", "gauge",
            "Rows of the audit that were right when it was last verified.");
     buf_printf(&b, "nightshift_audit_rows %llu\n", (unsigned long long)audit.rows);
     metric(&b, "audit_broken", "gauge", "1 when the audit is not as it was written.");
     buf_printf(&b, "nightshift_audit_broken %d\n", audit.fault != AUDIT_FAULT_NONE);
+    struct control_clock clock = control_clock(ctl);
+    metric(&b, "clock_ahead_seconds", "gauge", "The wall clock's lead over steady time.");
+    buf_printf(&b, "nightshift_clock_ahead_seconds %.3f\n", (double)clock.ahead_ms / 1e3);
+    metric(&b, "removing_held", "gauge",
+           "1 when nothing is removed for its age, because the clock has jumped.");
+    buf_printf(&b, "nightshift_removing_held %d\n", clock.holds);
     metric(&b, "resident_bytes", "gauge", "Memory of the daemon.");
     buf_printf(&b, "nightshift_resident_bytes %llu\n", (unsigned long long)rss_bytes());
     put_notice_metrics(c->api, &b);

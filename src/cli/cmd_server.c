@@ -170,13 +170,30 @@ static size_t print_own_checks(struct cli *c, struct buf *b)
     return me ? 0 : 1;
 }
 
+struct doctor_opts {
+    struct common common;
+    bool confirm_clock;
+};
+
+static const struct opt doctor_opts[] = {
+    { "confirm-clock", OPT_FLAG, offsetof(struct doctor_opts, confirm_clock), NULL,
+      "the server's clock is right, although it jumped: go by it, and remove what is old", 0, 0 },
+    OPTS_OUTPUT(struct doctor_opts),
+    OPTS_COMMON(struct doctor_opts),
+};
+
 static int run_doctor(struct cli *c, const void *opts_p, struct words args, struct err *e)
 {
-    const struct plain_opts *o = opts_p;
+    const struct doctor_opts *o = opts_p;
     enum output form = cli_output(&o->common);
     AUTO(buf_free) struct buf b = BUF(1u << 20);
     AUTO(answer_free) struct answer a = { 0 };
+    AUTO(answer_free) struct answer confirmed = { 0 };
     (void)args;
+    if (o->confirm_clock &&
+        cli_call(c, &(struct call){ .method = "POST", .path = "/v1/server/confirm-clock" },
+                 &confirmed, e) < 0)
+        return -1;
     if (form == OUT_JSON || form == OUT_YAML) {
         if (cli_call(c, &(struct call){ .path = "/v1/doctor" }, &a, e) < 0)
             return -1;
@@ -209,6 +226,6 @@ const struct command command_doctor = {
     .args = "",
     .help = "is everything in order here, and how to fix what is not",
     .group = GROUP_CLUSTER,
-    COMMAND_OPTS(plain_opts, struct plain_opts),
+    COMMAND_OPTS(doctor_opts, struct doctor_opts),
     .run = run_doctor,
 };

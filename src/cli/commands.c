@@ -15,7 +15,8 @@ static const struct command *const commands[] = {
     &command_tokens,     &command_apply,        &command_diff,    &command_docs,
     &command_completion, &command_version,      &command_help,    &command_sbatch,
     &command_srun,       &command_squeue,       &command_scancel, &command_sinfo,
-    &command_sacct,      &command_audit,        &command_notices,
+    &command_sacct,      &command_audit,        &command_notices, &command_backup,
+    &command_restore,    &command_verify,
 };
 
 const struct command *command_at(size_t i)

@@ -72,6 +72,15 @@ struct json_doc *here_check(struct err *e)
     return json_read(buf_str(&text), e);
 }
 
+int here_daemon(char *const *argv, struct err *e)
+{
+    char program[4200];
+    if (!find_program(program))
+        return err_set(e, ERR_NOT_FOUND, "nightshiftd is not installed on this machine");
+    (void)execv(program, argv);
+    return err_set(e, ERR_UNAVAILABLE, "cannot start %s: %s", program, strerror(errno));
+}
+
 int here_exec(char *const *argv, struct err *e)
 {
     char program[4200], self[4096];

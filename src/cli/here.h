@@ -9,6 +9,7 @@
 struct json_doc *here_check(struct err *e);
 
 /* Becomes the program argv[0] that lies beside this one; returns only when that fails. */
+int here_daemon(char *const *argv, struct err *e) MUST_USE; /* becomes nightshiftd */
 int here_exec(char *const *argv, struct err *e) MUST_USE;
 
 #endif

@@ -9,6 +9,7 @@ struct control_keep {
     int64_t logs_ms, jobs_ms; /* after a job's end */
     uint64_t logs_bytes;      /* of all logs together */
     int64_t audit_ms;         /* after a row was written */
+    uint32_t daily_percent;   /* of what is kept may be removed in a day for its age; 0: all */
 };
 
 /* Jobs that have not ended, those aside that others made; 0: without a bound. */

@@ -56,6 +56,7 @@ struct control *control_new(const struct control_config *config, struct err *e)
     turn_init(c);
     keep_init(c);
     audit_init(c);
+    jump_init(c);
     observe_init(c);
     if (accounts_load(&c->accounts, config->store, e) < 0 || recover(c, e) < 0 ||
         fairness_load(c, e) < 0 || set_policy(c, e) < 0 || tenants_load(c, e) < 0 ||
@@ -77,8 +78,10 @@ struct control *control_free(struct control *c)
     loop_unwatch(c->begin_turn);
     keep_free(c);
     audit_free(c);
+    jump_free(c);
     observe_free(c);
     map_free(&c->kept.left);
+    map_free(&c->kept.alive);
     spare_free(c);
     pools_free(c);
     tenants_free(c);
@@ -114,6 +117,20 @@ bool control_ready(const struct control *c, struct err *why_not)
     struct err *e = why_not ? why_not : &ignored;
     if (store_failing(c->config.store, e))
         return false;
+    if (store_on_reserve(c->config.store)) {
+        err_set(e, ERR_UNAVAILABLE,
+                "the disk of the store is full: what ends is recorded in the room that was kept "
+                "for it, and nothing new is taken");
+        err_hint(e, "make room there (df -h), or cancel what fills it; it goes on by itself");
+        return false;
+    }
+    if (c->ready && kept_blocks(c)) {
+        err_set(e, ERR_UNAVAILABLE,
+                "%zu tasks run whose jobs the store does not know: nothing is started beside them",
+                c->kept.alive.n);
+        err_hint(e, "%s", KEPT_WAYS_OUT);
+        return false;
+    }
     if (c->ready && c->kept.unwritten == 0)
         return true;
     if (c->ready) {
@@ -188,6 +205,7 @@ void control_engine_event(void *control, const struct engine_event *ev)
             log_plain(c->config.log, LOG_INFO_, "engine.ready");
             turn_tell(c);
         }
+        kept_ready(c);
         turn_close_soon(c, true);
         return;
     case ENGINE_AWAY:

@@ -22,6 +22,7 @@
 #include "store/usage.h"
 #include "sys/clock.h"
 #include "sys/log.h"
+#include "sys/steady.h"
 
 struct control;
 
@@ -57,6 +58,8 @@ struct control_config {
     uint32_t scratch_mib; /* disk space of a replica that does not say */
     struct control_keep keep;
     struct control_bounds bounds;
+    struct steady *steady; /* what `clock` is made of; NULL: it is believed whatever it says */
+    bool forget_tasks;     /* what runs of jobs that nobody knows is ended */
     /* What is wrong with a machine, or with these of its GPUs, is added to out: whoever's job failed there reads
      * it.  false: nothing is known.  NULL: nobody knows. */
     bool (*trouble)(void *ctx, struct str node, uint64_t gpu_mask, struct buf *out);

@@ -21,6 +21,8 @@ int fairness_load(struct control *c, struct err *e)
 {
     if (store_ledger_last_day(c->config.store, &c->fairness.day, e) < 0)
         return -1;
+    /* A clock that was set back leaves days behind that have not come yet. */
+    c->fairness.day = MIN(c->fairness.day, floor_div(control_now_ms(c), DAY_MS));
     core_ledger_forget(c->core, c->fairness.day);
     bool older = c->fairness.day == INT64_MIN && store_journal_lines(c->config.store) > 0;
     return older ? begin_here(c, e) : 0;

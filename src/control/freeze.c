@@ -93,29 +93,15 @@ struct str taken_text(const struct entry *en)
 }
 
 /* What keeps it from going may follow. */
-static bool begins(struct str message, const char *text)
+enum taken_for freeze_taken_for(enum take_why why, job_id by)
 {
-    struct str with = str_of(text);
-    return message.n >= with.n && memcmp(message.p, with.p, with.n) == 0;
-}
-
-enum taken_for freeze_taken_for(struct str message)
-{
-    for (size_t i = 0; i < ARRAY_LEN(taken_texts); i++)
-        if (begins(message, taken_texts[i][0]) || begins(message, taken_texts[i][1]))
-            return (enum taken_for)i;
-    return TAKEN_TURN;
-}
-
-static enum taken_for taken_for(const struct action *a)
-{
-    switch (a->why) {
+    switch (why) {
     case TAKE_EXPIRED: return TAKEN_EXPIRED;
     case TAKE_BUDGET: return TAKEN_BUDGET;
     case TAKE_ROOM:
     case TAKE_COUNT: break;
     }
-    return a->by.v ? TAKEN_TURN : TAKEN_MACHINE;
+    return by.v ? TAKEN_TURN : TAKEN_MACHINE;
 }
 
 /* ---- a machine that is given back ---- */
@@ -167,7 +153,7 @@ void job_taken(struct control *c, const struct action *a)
         return;
     }
     en->taken = true;
-    en->taken_for = taken_for(a);
+    en->taken_for = freeze_taken_for(a->why, a->by);
     book_set_text(&en->now.message, taken_text(en));
     turn_save(c, en);
     job_freeze_begin(c, en);

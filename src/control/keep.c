@@ -22,12 +22,14 @@
 #define EVENTS_KEPT 100000u
 #define ANSWERS_KEPT_MS (7 * INT64_C(86400000))
 #define DAY_MS INT64_C(86400000)
+#define DAILY_LEAST 1000u /* of logs and jobs go in a day in any case */
 
 struct piece {
     struct control *c;
     struct store_batch *batch;
     struct arena arena;
     int64_t until_ns, now_ms;
+    bool held; /* it is not clear what time it is: nothing goes for its age */
     bool more; /* there is more of it to do, at once */
 };
 
@@ -123,6 +125,52 @@ static void remove_task(struct piece *p, struct task_id t)
         complain(p, task_format(t, text), &e);
 }
 
+/* ---- so much a day ---- */
+
+static uint64_t most_of(uint64_t kept, int64_t keep_ms, uint32_t percent)
+{
+    uint64_t part = kept / 100 * percent + DAILY_LEAST;
+    /* What comes and goes every day goes: twice as much as that. */
+    uint64_t usual = keep_ms > 0 ? (uint64_t)((double)kept * DAY_MS / (double)keep_ms * 2) : 0;
+    return percent ? MAX(part, usual) : UINT64_MAX;
+}
+
+/* Whatever goes wrong, most of it is there tomorrow. */
+static struct keep_day *day_of(struct piece *p)
+{
+    struct keep_day *d = &p->c->keeping.day;
+    const struct control_keep *k = &p->c->config.keep;
+    struct store_scope all = { .everything = true };
+    uint64_t count[JOB_STATE_COUNT] = { 0 }, jobs = 0;
+    struct store_log_sum logs = { 0 };
+    struct err e;
+    if (d->since_ns && clock_mono_ns() - d->since_ns < DAY_MS * 1000000)
+        return d;
+    if (store_jobs_count(p->c->config.store, &all, count, &e) < 0 ||
+        store_log_sum(p->c->config.store, &logs, &e) < 0)
+        complain(p, "counting", &e);
+    for (int i = 0; i < JOB_STATE_COUNT; i++)
+        jobs += job_state_ended((enum job_state)i) ? count[i] : 0;
+    *d = (struct keep_day){ .since_ns = clock_mono_ns(),
+                            .logs_most = most_of(logs.logs, k->logs_ms, k->daily_percent),
+                            .jobs_most = most_of(jobs, k->jobs_ms, k->daily_percent) };
+    return d;
+}
+
+static bool is_enough(struct piece *p, uint64_t removed, uint64_t most, const char *what)
+{
+    struct keep_day *d = &p->c->keeping.day;
+    if (removed < most)
+        return false;
+    if (!d->capped)
+        log_event(p->c->config.log, LOG_WARN_, "keep.enough", "what=%s removed=%llu hint=%s", what,
+                  (unsigned long long)removed,
+                  "more than usual is old: the rest goes tomorrow; "
+                  "keep_daily says how much of all goes in a day");
+    d->capped = true;
+    return true;
+}
+
 /* What ended before this has no log any more: with its job the log goes too. */
 static int64_t logs_before_ms(const struct piece *p, enum store_log_why *out_why)
 {
@@ -130,7 +178,7 @@ static int64_t logs_before_ms(const struct piece *p, enum store_log_why *out_why
     bool by_job = k->jobs_ms && (!k->logs_ms || k->jobs_ms < k->logs_ms);
     int64_t keep_ms = by_job ? k->jobs_ms : k->logs_ms;
     *out_why = by_job ? LOG_JOB : LOG_AGE;
-    return keep_ms ? p->now_ms - keep_ms : INT64_MIN;
+    return keep_ms && !p->held ? p->now_ms - keep_ms : INT64_MIN;
 }
 
 static void remove_log(struct piece *p, const struct store_kept *k, enum store_log_why why)
@@ -169,8 +217,11 @@ static void remove_logs(struct piece *p)
         bool is_old = k->ended_ms < before_ms;
         if (!is_old && keep->planned >= surplus)
             return;
+        if (is_old && is_enough(p, day_of(p)->logs, day_of(p)->logs_most, "logs"))
+            return;
         if (!visit_tasks(p, k, remove_task))
             return;
+        day_of(p)->logs += is_old && !keep->there;
         remove_log(p, k, is_old ? old : LOG_ROOM);
         keep->planned += keep->there ? k->bytes : 0; /* the others leave the sum */
         surplus -= keep->there ? 0 : MIN(surplus, k->bytes);
@@ -188,11 +239,15 @@ static void remove_jobs(struct piece *p)
     struct err e;
     int64_t keep_ms = p->c->config.keep.jobs_ms, before_ms = p->now_ms - keep_ms;
     struct store_kept_query which = { keep->job_walk, before_ms, PIECE_JOBS };
-    if (!keep_ms)
+    if (!keep_ms || p->held)
         return;
     if (store_jobs_old(p->c->config.store, &which, &p->arena, &jobs, &e) < 0)
         complain(p, "jobs", &e);
     for (size_t i = 0; i < jobs.n; i++) {
+        if (is_enough(p, day_of(p)->jobs++, day_of(p)->jobs_most, "jobs")) {
+            jobs.n = i;
+            break;
+        }
         store_remove_job(p->batch, jobs.v[i].job);
         keep->job_walk = (struct store_walk){ jobs.v[i].ended_ms, jobs.v[i].job };
     }
@@ -206,7 +261,7 @@ static void remove_jobs(struct piece *p)
 static void trim(struct piece *p)
 {
     struct store_trim t = { .keep_events = EVENTS_KEPT,
-                            .answers_before_ms = p->now_ms - ANSWERS_KEPT_MS,
+                            .answers_before_ms = p->held ? 0 : p->now_ms - ANSWERS_KEPT_MS,
                             .whole_days_before_ms = p->c->keeping.whole_days_ms };
     struct err e;
     bool left = false;
@@ -275,7 +330,8 @@ void keep_piece(void *control)
     struct keeping *k = &c->keeping;
     struct piece p = { .c = c,
                        .now_ms = control_now_ms(c),
-                       .until_ns = clock_mono_ns() + PIECE_NS };
+                       .until_ns = clock_mono_ns() + PIECE_NS,
+                       .held = jump_holds(c) };
     if (k->written || !c->ready || c->stopping || store_failing(c->config.store, NULL)) {
         loop_timer_set(k->timer, k->written ? NEXT_MS : AGAIN_MS, 0);
         return;
@@ -288,7 +344,7 @@ void keep_piece(void *control)
         remove_jobs(&p);
     if (!p.more)
         trim(&p);
-    if (!p.more)
+    if (!p.more && !p.held)
         cut_audit(&p);
     arena_free(&p.arena);
     keep_later(c, &p);

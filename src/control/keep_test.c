@@ -270,6 +270,62 @@ static void many_are_done_in_pieces(void)
     end(&t);
 }
 
+static int64_t wall_of(void *self)
+{
+    return ((int64_t *)self)[0] + ((int64_t *)self)[1];
+}
+
+static void while_the_clock_is_doubted_nothing_goes_for_its_age(void)
+{
+    struct controlling t;
+    struct steady steady;
+    int64_t wall[2];
+    begin(&t, (struct control_keep){ .logs_ms = DAY_MS, .jobs_ms = DAY_MS, .logs_bytes = 8000 });
+    uint64_t small = ended(&t, 10), large = ended(&t, 10000), last = ended(&t, 10);
+    wall[0] = t.now_ms;
+    wall[1] = 0;
+    struct steady_config c = { { .now_ms = wall_of, .self = wall }, clock_manual(&t.now_ms), "a" };
+    steady_begin(&steady, &c, STR(""));
+    t.c->config.clock = steady_clock(&steady);
+    t.c->config.steady = &steady;
+    wall[1] = 400 * DAY_MS;
+    pieces(&t, 8);
+    CHECK(job_is_there(&t, small) && job_is_there(&t, large));
+    CHECK(!log_is_there(small, 1) &&
+          !log_is_there(large, 1)); /* the disk is bounded all the same */
+    CHECK(log_is_there(last, 1));
+    control_clock_confirm(t.c);
+    controlling_settle(&t);
+    use_folders(&t, &t.c->config.keep);
+    pieces(&t, 8);
+    CHECK(!job_is_there(&t, small) && !job_is_there(&t, large) && !log_is_there(last, 1));
+    end(&t);
+}
+
+static void no_more_than_a_part_goes_in_a_day(void)
+{
+    struct controlling t;
+    uint64_t n[JOB_STATE_COUNT];
+    struct err e;
+    begin(&t, (struct control_keep){ .jobs_ms = 300 * DAY_MS, .daily_percent = 25 });
+    for (int i = 0; i < 2400; i++)
+        CHECK(controlling_submit(&t, "{\"command\":[\"x\"],\"held\":true}") > 0);
+    controlling_settle(&t);
+    for (uint64_t i = 1; i <= 2400; i++)
+        CHECK(control_verb(t.c, i, VERB_CANCEL, STR("kim"), (struct control_done){ 0 }, &e) == 0);
+    controlling_settle(&t);
+    controlling_wait(&t, 400 * DAY_MS);
+    pieces(&t, 60);
+    CHECK(store_jobs_count(t.s.store, &storing_all, n, &e) == 0);
+    CHECK_INT(n[JOB_CANCELLED], 2400 - 1600); /* 1000 and a quarter */
+    t.c->keeping.day.since_ns = 1;            /* the next day */
+    t.c->keeping.day.since_ns -= 2 * DAY_MS * 1000000;
+    pieces(&t, 60);
+    CHECK(store_jobs_count(t.s.store, &storing_all, n, &e) == 0);
+    CHECK_INT(n[JOB_CANCELLED], 1);
+    end(&t);
+}
+
 static const struct test tests[] = {
     { "logs are measured, and go when they are old", logs_are_measured_and_go_when_they_are_old },
     { "the oldest logs go when all are too large", the_oldest_logs_go_when_all_are_too_large },
@@ -279,5 +335,8 @@ static const struct test tests[] = {
     { "what was asked for and lost is asked for again",
       what_was_asked_for_and_lost_is_asked_for_again },
     { "many are done in pieces", many_are_done_in_pieces },
+    { "while the clock is doubted nothing goes for its age",
+      while_the_clock_is_doubted_nothing_goes_for_its_age },
+    { "no more than a part goes in a day", no_more_than_a_part_goes_in_a_day },
 };
 TEST_CASES(tests)

@@ -17,6 +17,71 @@ bool kept_left(const struct control *c, uint64_t job)
     return map_get(&c->kept.left, job, &v);
 }
 
+/* ---- what runs and nobody knows ---- */
+
+/* 1: the store has its row: it has ended, or lives. */
+static int in_store(struct control *c, uint64_t id, struct err *e)
+{
+    AUTO(arena_free) struct arena a = { 0 };
+    struct store_scope all = { .everything = true };
+    struct store_job row;
+    if (store_job_get(c->config.store, &all, id, &a, &row, e) == 0)
+        return 1;
+    return e->code == ERR_NOT_FOUND ? 0 : -1;
+}
+
+static uint64_t task_key(struct task_id t)
+{
+    _Static_assert(REPLICAS_MAX <= 1 << 12, "a replica has twelve bits");
+    return t.job << 12 | t.replica;
+}
+
+bool kept_blocks(const struct control *c)
+{
+    return c->kept.alive.n > 0 || c->kept.again;
+}
+
+void kept_ready(struct control *c)
+{
+    enum kept_again was = c->kept.again;
+    c->kept.again = was == AGAIN_WANTED ? AGAIN_ASKED : AGAIN_NOT;
+    if (was == AGAIN_WANTED)
+        kept_try(c);
+}
+
+static void not_alive(struct control *c, struct task_id t)
+{
+    if (map_remove(&c->kept.alive, task_key(t)) && !kept_blocks(c)) {
+        log_plain(c->config.log, LOG_INFO_, "tasks.clear");
+        turn_close_soon(c, true);
+    }
+}
+
+bool kept_stray(struct control *c, const struct engine_event *ev)
+{
+    char text[64];
+    uint64_t v;
+    struct err e;
+    bool over = ev->kind == ENGINE_ENDED || ev->kind == ENGINE_FAILED;
+    bool copied = kept_left(c, ev->task.job);
+    /* Where the engine books its machines itself, what is left there is in nobody's way. */
+    if (c->config.forget_tasks || !c->engine.caps[CAP_GPU_INDEX])
+        return copied && !c->config.forget_tasks;
+    if (over) {
+        not_alive(c, ev->task);
+        return copied; /* its end is told again to whoever makes its job again */
+    }
+    if (!copied && in_store(c, ev->task.job, &e) != 0)
+        return false;
+    if (map_get(&c->kept.alive, task_key(ev->task), &v))
+        return true;
+    map_set(&c->kept.alive, task_key(ev->task), 1);
+    log_event(c->config.log, LOG_ERROR_, "task.unknown", "task=%s why=%s hint=%s",
+              task_format(ev->task, text), "it runs, and the store does not know its job",
+              KEPT_WAYS_OUT);
+    return true;
+}
+
 static bool find_node(const struct control *c, struct str name, uint32_t *out, struct node_view *v)
 {
     for (*out = 0; core_node(c->core, (node_id){ *out }, v); ++*out)
@@ -45,6 +110,11 @@ static bool fill_slots(const struct control *c, const struct engine_kept *k,
         uint16_t taken = 0;
         if (i >= k->nodes || !find_node(c, k->node[i], &slot[i].node, &v))
             return false;
+        if (k->slots) {
+            slot[i].gpu_mask = k->slots[i].gpu_mask;
+            slot[i].milli = k->slots[i].milli;
+            continue;
+        }
         for (uint32_t j = 0; j < i; j++)
             if (slot[j].node == slot[i].node)
                 taken |= slot[j].gpu_mask;
@@ -194,15 +264,37 @@ static int make_again(struct control *c, const struct engine_event *ev, struct a
     return 0;
 }
 
-/* 1: the store has its row: it has ended, or lives. */
-static int in_store(struct control *c, uint64_t id, struct err *e)
+/* Its tasks are a job's again. */
+static void stop_minding(struct control *c, const struct engine_event *ev)
+{
+    for (uint32_t i = 0; i < ev->kept.nodes && !kept_left(c, ev->task.job); i++)
+        not_alive(c, (struct task_id){ ev->task.job, ev->task.run, i });
+}
+
+/* The store is older than the start: it waits there, and runs.  What the store thinks is running may have its place
+ * until the engine has told all it knows: then it is tried again. */
+static void take_up(struct control *c, const struct engine_event *ev, struct entry *en)
 {
     AUTO(arena_free) struct arena a = { 0 };
-    struct store_scope all = { .everything = true };
-    struct store_job row;
-    if (store_job_get(c->config.store, &all, id, &a, &row, e) == 0)
-        return 1;
-    return e->code == ERR_NOT_FOUND ? 0 : -1;
+    struct again g = { .id = en->id };
+    uint32_t run = en->now.run;
+    struct err e;
+    if (!ev->kept.slots || read_kept(c, ev, &a, &g, &e) < 0 || !g.runs)
+        return;
+    en->now.run = g.r.run;
+    if (place(c, &ev->kept, &g, &e) == 0) {
+        go_on(c, en, &g.r);
+        return;
+    }
+    en->now.run = run;
+    if (!c->ready) {
+        map_set(&c->kept.left, en->id, 1);
+        c->kept.again = AGAIN_WANTED;
+        *ev->kept.out_left = true;
+        return;
+    }
+    log_event(c->config.log, LOG_WARN_, "job.kept", "job=%llu why=%s", (unsigned long long)en->id,
+              e.msg);
 }
 
 static void leave(struct control *c, const struct engine_event *ev, const struct err *e)
@@ -222,11 +314,17 @@ void kept_event(struct control *c, const struct engine_event *ev)
     uint64_t id = ev->task.job;
     struct err e = { 0 };
     if (id == 0) {
-        spare_numbers(c, ev->kept.record);
+        spare_numbers(c, &ev->kept);
         return;
     }
-    if (book_find(&c->book, id))
+    struct entry *en = book_find(&c->book, id);
+    if (en) {
+        map_remove(&c->kept.left, id);
+        if (en->now.state == JOB_QUEUED && ev->task.run > en->now.run)
+            take_up(c, ev, en);
+        stop_minding(c, ev);
         return;
+    }
     int known = in_store(c, id, &e);
     if (known > 0) { /* its end is on the disk: the copy is old */
         if (ev->kept.record.n)
@@ -239,6 +337,7 @@ void kept_event(struct control *c, const struct engine_event *ev)
         leave(c, ev, &e);
     else
         map_remove(&c->kept.left, id);
+    stop_minding(c, ev);
 }
 
 void kept_try(struct control *c)

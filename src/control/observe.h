@@ -20,13 +20,26 @@ struct observing {
 /* Jobs that the engine knows and the store does not: see kept.c. */
 struct keeping_on {
     struct map left;  /* those that could not be made again: their tasks are left alone */
+    struct map alive; /* tasks that run, and whose jobs nobody knows: nothing starts beside them */
+    enum kept_again { /* some could not be taken up before the engine had told all it knows */
+        AGAIN_NOT,
+        AGAIN_WANTED,
+        AGAIN_ASKED /* it tells once more, and nothing starts meanwhile */
+    } again;
     size_t unwritten; /* made again, and not on the disk yet: nobody can read them so far */
 };
 
 /* kept.c */
 void kept_event(struct control *c, const struct engine_event *ev);
 bool kept_left(const struct control *c, uint64_t job); /* nobody may touch what runs of it */
-void kept_try(struct control *c);                      /* those that were left may be made now */
+/* A task of no job that lives: true when it is left alone. */
+bool kept_stray(struct control *c, const struct engine_event *ev);
+bool kept_blocks(const struct control *c); /* what runs holds machines, and we do not know which */
+void kept_ready(struct control *c);        /* each time that the engine has told all it knows */
+#define KEPT_WAYS_OUT                                                                              \
+    "restore a backup (nightshift restore), make its tenant again, or end it: nightshiftd "        \
+    "--forget-tasks yes"
+void kept_try(struct control *c); /* those that were left may be made now */
 
 /* What the engine keeps of our jobs: see spare.c. */
 struct sparing {
@@ -44,7 +57,7 @@ void spare_reserve(struct control *c);                       /* numbers, with th
 void spare_durable(struct control *c, const struct turn *t); /* before its acts */
 void spare_ready(struct control *c);                         /* all of them are looked at */
 void spare_record(struct control *c, const struct engine_event *ev);
-void spare_numbers(struct control *c, struct str record); /* as they were kept */
+void spare_numbers(struct control *c, const struct engine_kept *k); /* as they were kept */
 void spare_skip(struct control *c, uint64_t job); /* the store is older: so far they are used */
 void spare_free(struct control *c);
 

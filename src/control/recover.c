@@ -7,7 +7,7 @@ struct restore {
     struct control *c;
     struct arena arena;
     uint64_t lines;
-    struct map taken; /* jobs that a pass took back and that have not moved since */
+    struct map taken; /* jobs that a pass took back and that have not moved since, and what for */
 };
 
 static int restore_line(void *ctx, int64_t t_ms, struct str line, struct err *e)
@@ -20,7 +20,7 @@ static int restore_line(void *ctx, int64_t t_ms, struct str line, struct err *e)
     if (journal_read(line, &r->arena, &ev, e) < 0 || core_apply(r->c->core, &ev, e) < 0)
         return err_wrap(e, "journal, line %llu", (unsigned long long)r->lines);
     if (ev.kind == EVENT_TAKE)
-        map_set(&r->taken, ev.take.id.v, 1);
+        map_set(&r->taken, ev.take.id.v, freeze_taken_for(ev.take.why, ev.take.by));
     else if (ev.kind == EVENT_JOB)
         map_remove(&r->taken, ev.job.id.v);
     else if (ev.kind == EVENT_POLICY)
@@ -55,9 +55,9 @@ static int restore_job(void *ctx, const struct store_job *j, struct err *e)
     book_set_text(&en->now.message, j->now.message);
     book_set_text(&en->now.where, j->now.where);
     en->bad = NONE;
-    uint64_t once;
-    en->taken = map_get(&r->taken, en->id, &once);
-    en->taken_for = en->taken ? freeze_taken_for(en->now.message) : TAKEN_TURN;
+    uint64_t what_for = TAKEN_TURN;
+    en->taken = map_get(&r->taken, en->id, &what_for);
+    en->taken_for = (enum taken_for)what_for;
     en->ran_since_ms = j->now.state_ms;
     life_known(en);
     if (job_state_holds(j->now.state))
@@ -109,7 +109,7 @@ static void intend_again(struct control *c, struct entry *en)
         job_stop(c, en, END_STOPPED);
     else if (unknown)
         job_start_again(c, en);
-    else if (s == JOB_THAWING && any_task(en, TASK_PAUSED))
+    else if ((s == JOB_THAWING || s == JOB_STARTING) && any_task(en, TASK_PAUSED))
         turn_act(c, (struct act){ .kind = ACT_TASKS_RESUME,
                                   .job = en->id,
                                   .run = en->now.run,

@@ -209,17 +209,15 @@ void spare_reserve(struct control *c)
     spare_touch(c, 0);
 }
 
-void spare_numbers(struct control *c, struct str record)
+void spare_numbers(struct control *c, const struct engine_kept *k)
 {
     uint64_t up_to = 0;
     struct err e;
-    if (record_read_numbers(record, &up_to, &e) < 0) {
+    if (k->record.n && record_read_numbers(k->record, &up_to, &e) < 0)
         log_event(c->config.log, LOG_ERROR_, "numbers.kept", "why=%s", e.msg);
-        return;
-    }
     c->spare.kept_numbers = up_to;
-    if (up_to > c->spare.numbers)
-        spare_skip(c, 0);
+    if (up_to > c->spare.numbers || k->least > store_last_job(c->config.store))
+        spare_skip(c, k->least);
 }
 
 void spare_skip(struct control *c, uint64_t job)

@@ -5,6 +5,8 @@
 #include "base/map.h"
 #include "control/account.h"
 #include "control/book.h"
+#include "control/jump.h"
+#include "control/keeping.h"
 #include "control/lending.h"
 #include "control/life.h"
 #include "control/observe.h"
@@ -71,26 +73,6 @@ struct machine {
     char *devices;
 };
 
-struct
-    keep_written { /* a batch of keep.c on its way to the disk; it may outlive the control plane */
-    struct control *c; /* NULL: nobody waits for it any more */
-};
-
-/* How far letting go of what is over has come; see keep.c. */
-struct keeping {
-    struct loop_watch *timer;
-    struct keep_written *written;
-    uint64_t job, task;    /* whose tasks are being visited, and which is next */
-    uint64_t bytes, there; /* of those that were */
-    struct store_walk log_walk, job_walk;
-    uint64_t planned;      /* bytes of logs whose removal was asked for in this walk */
-    bool waits, progress;  /* in this walk a removal was asked for; another was seen to be done */
-    uint32_t asks;         /* walks without progress */
-    bool rests;            /* there is nothing to do until something ends or is old enough */
-    int64_t whole_days_ms; /* usage before it is counted in whole days */
-    uint64_t logs_removed;
-};
-
 /* How far verifying the audit has come; see audit.c. */
 struct auditing {
     struct loop_watch *timer;
@@ -98,6 +80,14 @@ struct auditing {
     bool checking;
     int64_t day; /* of the last that was done; -1: none */
     struct control_audit_state state;
+};
+
+/* The wall clock, when it jumps; see jump.c. */
+struct jumping {
+    struct loop_watch *timer; /* NULL: it is believed */
+    int64_t step_ms;          /* to be taken with the next turn; 0: none */
+    int64_t marked_ns;        /* when our mark was written down */
+    bool told;                /* that nothing is removed */
 };
 
 /* What of the core's ledger is in the store. */
@@ -140,6 +130,7 @@ struct control {
     struct pools pools;
     struct tenants tenants;
     struct fairness fairness;
+    struct jumping jump;
     struct observing observing;
     struct keeping_on kept;
     struct sparing spare;
@@ -191,8 +182,7 @@ void freeze_terms(const struct control *c, const struct spec *s, struct event_su
 void job_freeze_begin(struct control *c, struct entry *en); /* by the way its spec allows */
 /* A pass took it, for another or because its machine is given back: the core has it so already. */
 void job_taken(struct control *c, const struct action *a);
-/* Why it was taken, as its message says; TAKEN_TURN when that says nothing of it. */
-enum taken_for freeze_taken_for(struct str message);
+enum taken_for freeze_taken_for(enum take_why why, job_id by);
 struct str taken_text(const struct entry *en); /* the same as a sentence */
 int64_t job_grace_ms(const struct control *c,
                      const struct entry *en); /* for saving itself, or ending */
@@ -216,6 +206,12 @@ struct entry *submit_again(struct control *c, const struct submit_kept *k, struc
 void fleet_event(struct control *c, const struct engine_event *ev); /* ENGINE_NODE */
 void fleet_review(struct control *c); /* those that could not change before */
 void fleet_free(struct control *c);
+
+/* jump.c */
+void jump_init(struct control *c);
+void jump_free(struct control *c);
+bool jump_holds(const struct control *c);                  /* nothing may be removed for its age */
+void jump_taken(struct control *c, struct store_batch *b); /* with a journal that was cut for it */
 
 /* segment.c */
 void segment_review(struct control *c);

@@ -367,13 +367,13 @@ static void task_ended(struct control *c, struct entry *en, uint32_t replica, st
 
 /* ---- events ---- */
 
-/* The store knows nothing of this task any more: whatever it is, it must go. */
+/* Its job is over, or in a later run: whatever it is, it must go.  Unless the store has lost the job. */
 static void stray(struct control *c, const struct engine_event *ev)
 {
     struct err e;
     char text[64];
     const struct engine_ops *ops = c->engine.ops;
-    if (!ops || kept_left(c, ev->task.job))
+    if (!ops || kept_stray(c, ev))
         return;
     bool over = ev->kind == ENGINE_ENDED || ev->kind == ENGINE_FAILED;
     int rc = over ? ops->forget(c->engine.self, ev->task, &e)

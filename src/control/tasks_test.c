@@ -327,19 +327,46 @@ static void words_of_the_start_are_shown_while_it_lasts(void)
     controlling_end(&t);
 }
 
-static void strangers_are_stopped_and_forgotten(void)
+static void start_stranger(struct controlling *t)
 {
+    static const char *const argv[] = { "sleep", "10s", NULL };
     static const char *const none[] = { NULL };
-    static const char *const argv[] = { "sleep", "3600", NULL };
-    struct controlling t;
-    struct err e;
     struct spec s = { .image = STR("host"), .argv = argv, .n_args = 2 };
     struct slot slot = { 0 };
-    controlling_begin(&t, NULL);
+    struct err e;
     struct engine_start start = {
         .task = { 77, 1, 0 }, .spec = &s, .slots = &slot, .n_slots = 1, .env = none
     };
-    CHECK(t.sim.ops->start(t.sim.self, &start, &e) == 0);
+    CHECK(t->sim.ops->start(t->sim.self, &start, &e) == 0);
+}
+
+static void beside_a_stranger_nothing_starts(void)
+{
+    struct controlling t;
+    struct err e = { 0 };
+    controlling_begin(&t, NULL);
+    start_stranger(&t);
+    controlling_wait(&t, 5000);
+    CHECK(!control_ready(t.c, &e) && strstr(e.msg, "1 tasks run") && strstr(e.hint, "--forget"));
+    uint64_t id = controlling_submit(&t, JOB("", "\"SIM_RUN_MS\":\"1000\""));
+    controlling_wait(&t, 2000);
+    CHECK_STR(controlling_state(&t, id), "queued");
+    CHECK_INT(engine_sim_counts(&t.sim).alive, 1);
+    controlling_wait(&t, 20000); /* it ends, and is forgotten */
+    CHECK_INT(engine_sim_counts(&t.sim).alive + engine_sim_counts(&t.sim).ended, 0);
+    CHECK(control_ready(t.c, &e));
+    CHECK_STR(controlling_state(&t, id), "succeeded");
+    controlling_end(&t);
+}
+
+static void strangers_are_ended_when_that_is_wanted(void)
+{
+    struct controlling t;
+    controlling_begin(&t, NULL);
+    t.forget_tasks = true;
+    controlling_kill(&t);
+    controlling_boot(&t);
+    start_stranger(&t);
     controlling_wait(&t, 1000);
     struct sim_counts n = engine_sim_counts(&t.sim);
     CHECK_INT(n.starts, 1);
@@ -373,6 +400,7 @@ static const struct test tests[] = {
     { "a start that is tried again says why and how often",
       a_start_that_is_tried_again_says_why_and_how_often },
     { "words of a start are shown while it lasts", words_of_the_start_are_shown_while_it_lasts },
-    { "strangers are stopped and forgotten", strangers_are_stopped_and_forgotten },
+    { "beside a stranger nothing starts", beside_a_stranger_nothing_starts },
+    { "strangers are ended when that is wanted", strangers_are_ended_when_that_is_wanted },
 };
 TEST_CASES(tests)

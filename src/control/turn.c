@@ -267,7 +267,8 @@ static void close_turn(void *ctx)
     struct control *c = ctx;
     if (c->written) /* its callback comes back here */
         return;
-    if (c->want_pass && c->ready && !c->stopping) {
+    if (c->want_pass && c->ready && !c->stopping && !kept_blocks(c) &&
+        !store_on_reserve(c->config.store)) {
         c->want_pass = false;
         decide(c);
         life_reasons(c);

@@ -84,6 +84,8 @@ static const struct key {
       "end processes on GPUs that belong to no living job", 0 },
     { "images_total", KEY_SIZE, AT(images_bytes), "", "SIZE",
       "all container images together: those not in use go, oldest first (200Gi)", 0 },
+    { "forget_tasks", KEY_BOOL, AT(forget_tasks), "no", "yes|no",
+      "end what runs of jobs that the store does not know: after it was lost, for one start", 0 },
     { "log_limit", KEY_SIZE, AT(log_bytes), "64Mi", "SIZE", "output kept of each replica", 0 },
     { "keep_logs", KEY_DURATION, AT(keep_logs_ms), "30d", "TIME",
       "output is removed so long after its job's end; 0: never", 0 },
@@ -91,6 +93,8 @@ static const struct key {
       "all output together: the oldest goes first (a tenth of the file system)", 0 },
     { "keep_jobs", KEY_DURATION, AT(keep_jobs_ms), "365d", "TIME",
       "jobs are forgotten so long after their end, usage never; 0: never", 0 },
+    { "keep_daily", KEY_NUMBER, AT(keep_daily), "25", "PERCENT",
+      "of what is kept goes in a day for its age, or twice what is usual; 0: all of it", 100 },
     { "keep_audit", KEY_DURATION, AT(keep_audit_ms), "730d", "TIME",
       "rows of the audit are removed so long after they were written; 0: never", 0 },
     { "jobs_per_user", KEY_NUMBER, AT(jobs_per_user), "25000", "N",
@@ -189,8 +193,8 @@ static const char *const sections[] = { "tenants", "profiles",       "admins", "
 
 struct given {
     const char *text[ARRAY_LEN(keys)];
-    const char *config, *keeper_mode, *logs_kept, *audit, *engine_trouble, *mail_trouble, *networks,
-        *keeper_silent;
+    const char *config, *backup, *restore, *verify, *keeper_mode, *logs_kept, *audit, *clock,
+        *engine_trouble, *mail_trouble, *networks, *keeper_silent;
     bool help, version, print, check, json, list;
 };
 
@@ -303,6 +307,12 @@ static const struct opt own_opts[] = {
     { "config", OPT_TEXT, AT(config), "FILE", "the settings file (/etc/nightshift/nightshift.yaml)",
       0, 0 },
     { "print-config", OPT_FLAG, AT(print), NULL, "print every setting as it is, and end", 0, 0 },
+    { "backup", OPT_TEXT, AT(backup), "FILE",
+      "save the store as FILE, also while a daemon runs, and end", 0, 0 },
+    { "restore", OPT_TEXT, AT(restore), "FILE",
+      "put such a file back in its place, while none runs, and end", 0, 0 },
+    { "verify", OPT_TEXT, AT(verify), "FILE",
+      "is it whole? -: the store of these settings; and end", 0, 0 },
     { "check", OPT_FLAG, AT(check), NULL,
       "say what is wrong with this machine and how to fix it, and end", 0, 0 },
     { "json", OPT_FLAG, AT(json), NULL, "with --check: as JSON", 0, 0 },
@@ -312,6 +322,7 @@ static const struct opt own_opts[] = {
     { "logs-kept", OPT_TEXT, AT(logs_kept), "BYTES",
       "with --check: how large logs are, as the daemon knows it", 0, 0 },
     { "audit", OPT_TEXT, AT(audit), "TEXT", "with --check: what of it the daemon has found", 0, 0 },
+    { "clock", OPT_TEXT, AT(clock), "TEXT", "with --check: what the daemon thinks of it", 0, 0 },
     { "engine-trouble", OPT_TEXT, AT(engine_trouble), "TEXT",
       "with --check: why it takes no work, as the daemon knows it", 0, 0 },
     { "keeper-silent", OPT_TEXT, AT(keeper_silent), "TEXT",
@@ -477,9 +488,13 @@ int config_read(struct config *out, int argc, char *const *argv, struct err *e)
     out->check = g.check;
     out->json = g.json;
     out->list = g.list;
+    out->backup = g.backup;
+    out->restore = g.restore;
+    out->verify = g.verify;
     out->keeper_mode = g.keeper_mode;
     out->logs_kept = g.logs_kept;
     out->audit = g.audit;
+    out->clock = g.clock;
     out->mail_trouble = g.mail_trouble;
     out->networks = g.networks;
     out->keeper_silent = g.keeper_silent;

@@ -25,11 +25,11 @@ struct config {
     const char *keeper; /* how the keeper comes to be: auto, external */
     const char *containment;
     const char *cgroup, *net_range, *net_prefix, *net_table;
-    bool end_leftovers, network;
+    bool end_leftovers, forget_tasks, network;
     /* jobs */
     uint64_t images_bytes, log_bytes, scratch_bytes, pids_max, uid_min, uid_base;
     int64_t keep_logs_ms, keep_jobs_ms, keep_audit_ms;
-    uint64_t keep_logs_bytes, jobs_per_user, jobs_per_tenant, jobs_max;
+    uint64_t keep_logs_bytes, keep_daily, jobs_per_user, jobs_per_tenant, jobs_max;
     const char *const *volumes_allow, *const *volumes_deny; /* end with NULL; NULL: none */
     const char *on_stop;
     /* Kubernetes */
@@ -50,9 +50,11 @@ struct config {
     struct json_doc *doc;
     struct arena arena;
     bool help, version, print;
-    bool check, json, list;     /* --check, and how it is told */
+    const char *backup, *restore, *verify; /* files; NULL: not asked for */
+    bool check, json, list;                /* --check, and how it is told */
     const char *keeper_mode;    /* for --check: what the daemon heard; NULL: no daemon asks */
     const char *audit;          /* for --check: what the daemon has found of it; or NULL */
+    const char *clock;          /* for --check: "ok", or how far it is off; or NULL */
     const char *engine_trouble; /* for --check: why it takes no work; "": it does; or NULL */
     const char *keeper_silent;  /* for --check: it does not answer; "": it does; or NULL */
     const char *networks;       /* for --check: "yes" or "no", as the daemon heard; or NULL */

@@ -20,6 +20,7 @@ static int open_local(const struct engines_in *in, struct engine *out)
     bool external = strcmp(c->keeper, "external") == 0;
     struct local_config lc = { .loop = in->loop,
                                .log = in->log,
+                               .clock = in->clock,
                                .socket = socket,
                                .state = c->state,
                                .run = c->run,

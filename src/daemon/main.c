@@ -10,11 +10,13 @@
 #include <unistd.h>
 
 #include "base/parse.h"
+#include "control/jump.h"
 #include "daemon/check.h"
 #include "daemon/docs.h"
 #include "daemon/engines.h"
 #include "daemon/notify.h"
 #include "daemon/numbers.h"
+#include "daemon/saving.h"
 #include "daemon/site.h"
 #include "daemon/tenancy.h"
 #include "sys/file.h"
@@ -29,6 +31,9 @@ struct daemon {
     struct config config;
     struct site site;
     struct clock clock;
+    struct steady steady;
+    struct clock_shift turned[3]; /* for tests */
+    char boot_id[40];
     struct log *log;
     struct loop *loop;
     struct store *store;
@@ -174,6 +179,26 @@ static bool trouble_of(void *ctx, struct str node, uint64_t gpu_mask, struct buf
     return history_trouble(d->history, node, gpu_mask, out);
 }
 
+/* Two files turn it in tests: one lets time pass, the other sets the wall clock alone (tests/README.md). */
+static int begin_clock(struct daemon *d, struct store *s, struct err *e)
+{
+    AUTO(arena_free) struct arena a = { 0 };
+    const char *shift = getenv("NIGHTSHIFT_TEST_CLOCK"), *wall = getenv("NIGHTSHIFT_TEST_WALL");
+    struct steady_config sc = { clock_wall(), clock_boot(), steady_boot_id(d->boot_id) };
+    struct str mark = STR("");
+    if (s && store_meta(s, CONTROL_CLOCK_META, &a, &mark, e) < 0 && e->code != ERR_NOT_FOUND)
+        return -1;
+    if (shift) {
+        sc.wall = clock_shifted(&d->turned[0], sc.wall, shift);
+        sc.boot = clock_shifted(&d->turned[1], sc.boot, shift);
+    }
+    if (wall)
+        sc.wall = clock_shifted(&d->turned[2], sc.wall, wall);
+    steady_begin(&d->steady, &sc, mark);
+    d->clock = steady_clock(&d->steady);
+    return 0;
+}
+
 static int open_control(struct daemon *d, struct err *e)
 {
     const struct config *c = &d->config;
@@ -186,7 +211,7 @@ static int open_control(struct daemon *d, struct err *e)
         log_event(d->log, LOG_WARN_, "zone.utc", "why=%s", why.msg);
     snprintf(path, sizeof path, "%s/nightshift.db", c->state);
     d->store = store_open(d->loop, path, d->log, e);
-    if (!d->store)
+    if (!d->store || begin_clock(d, d->store, e) < 0)
         return -1;
     snprintf(path, sizeof path, "%s/history", c->state);
     d->history = history_open(path, e);
@@ -202,6 +227,7 @@ static int open_control(struct daemon *d, struct err *e)
                                  .store = d->store,
                                  .log = d->log,
                                  .clock = d->clock,
+                                 .steady = &d->steady,
                                  .policy = d->site.policy,
                                  .tenant = d->site.tenant,
                                  .tenants = d->site.tenants,
@@ -211,12 +237,14 @@ static int open_control(struct daemon *d, struct err *e)
                                  .uid_base = (uint32_t)c->uid_base,
                                  .uid_min = (uint32_t)c->uid_min,
                                  .single_user = single,
+                                 .forget_tasks = c->forget_tasks,
                                  .trouble = trouble_of,
                                  .trouble_ctx = d,
                                  .scratch_mib = (uint32_t)(c->scratch_bytes >> 20),
                                  .keep = { .logs_ms = c->keep_logs_ms,
                                            .jobs_ms = c->keep_jobs_ms,
                                            .logs_bytes = c->keep_logs_bytes,
+                                           .daily_percent = (uint32_t)c->keep_daily,
                                            .audit_ms = c->keep_audit_ms },
                                  .bounds = { .user_jobs = c->jobs_per_user,
                                              .tenant_jobs = c->jobs_per_tenant,
@@ -454,8 +482,8 @@ static int print_config(const struct config *c, struct err *e)
 
 static int start(struct daemon *d, struct err *e)
 {
-    const char *shift = getenv("NIGHTSHIFT_TEST_CLOCK"); /* a file: see tests/README.md */
-    d->clock = shift ? clock_shifted(shift) : clock_wall();
+    if (begin_clock(d, NULL, e) < 0)
+        return -1;
     open_log(d);
     d->loop = loop_new();
     d->auth = auth_new();
@@ -468,6 +496,12 @@ static int start(struct daemon *d, struct err *e)
         return -1;
     log_event(d->log, LOG_INFO_, "started", "version=%s pid=%d", NS_VERSION, (int)getpid());
     return 0;
+}
+
+static int fail(const struct err *e)
+{
+    fprintf(stderr, "nightshiftd: %s%s%s\n", e->msg, e->hint[0] ? "\n  hint: " : "", e->hint);
+    return err_info(e->code)->exit_code;
 }
 
 int main(int argc, char **argv)
@@ -492,6 +526,11 @@ int main(int argc, char **argv)
             return printf("nightshiftd %s\n", NS_VERSION) < 0;
         if (d.config.check)
             return check_run(&d.config, libexec_folder(&d));
+        if (saving_wanted(&d.config)) {
+            if (saving_run(&d.config, &e) == 0)
+                return 0;
+            return fail(&e);
+        }
         doctor_command(&d, argc, argv);
         if (d.config.print ? print_config(&d.config, &e) == 0 : start(&d, &e) == 0) {
             if (!d.config.print)
@@ -499,6 +538,5 @@ int main(int argc, char **argv)
             return 0;
         }
     }
-    fprintf(stderr, "nightshiftd: %s%s%s\n", e.msg, e.hint[0] ? "\n  hint: " : "", e.hint);
-    return err_info(e.code)->exit_code;
+    return fail(&e);
 }

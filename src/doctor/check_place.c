@@ -194,6 +194,23 @@ void check_kept(const struct doctor_in *in, struct doctor_result *r)
              (double)logs / mib, most);
 }
 
+/* ---- the clock ---- */
+
+void check_jump(const struct doctor_in *in, struct doctor_result *r)
+{
+    if (!in->clock) {
+        say_skip(r, "a running daemon looks at it");
+        return;
+    }
+    if (strcmp(in->clock, "ok") == 0) {
+        say_good(r, "it goes evenly");
+        return;
+    }
+    say_bad(r, "it is %s of where it should be: nothing is removed for its age meanwhile",
+            in->clock);
+    say_fix(r, "set it right (timedatectl); if it is right: nightshift doctor --confirm-clock");
+}
+
 /* ---- the audit ---- */
 
 void check_audit(const struct doctor_in *in, struct doctor_result *r)

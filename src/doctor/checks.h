@@ -9,8 +9,8 @@ doctor_fn check_kernel, check_clock, check_overlayfs, check_inotify, check_user_
 doctor_fn check_cgroups, check_cgroup_controllers, check_cgroup_delegation, check_swap_limits;
 doctor_fn check_crun, check_criu, check_images, check_network, check_cni_plugins, check_scratch,
     check_own_programs;
-doctor_fn check_state_folder, check_run_folder, check_disk, check_store, check_kept, check_audit,
-    check_tls;
+doctor_fn check_state_folder, check_run_folder, check_disk, check_store, check_kept, check_jump,
+    check_audit, check_tls;
 doctor_fn check_port, check_keeper, check_mail;
 doctor_fn check_kube_config, check_kube_server;
 

@@ -56,6 +56,8 @@ const struct doctor_check doctor_checks[] = {
     { "kept", DOCTOR_ANYWHERE, check_kept,
       "the sizes of the store and of jobs' output, and `keep_logs_total`",
       "the disk, in the long run" },
+    { "jump", DOCTOR_ANYWHERE, check_jump, "whether the wall clock is where it should be",
+      "nothing is removed for its age; dates are not those of the wall clock" },
     { "audit", DOCTOR_ANYWHERE, check_audit,
       "whether the audit is as it was written, as of today's first look",
       "what it says of who did what" },

@@ -67,6 +67,7 @@ struct doctor_in {
     const char *containment;    /* "auto", "root", "rootless", "plain" */
     const char *keeper_mode;    /* as the daemon that asks has heard it; NULL: no daemon asks */
     const char *logs_kept;      /* bytes, as the daemon that asks has counted them; or NULL */
+    const char *clock;          /* "ok", or "1.1d ahead", from that daemon; or NULL */
     const char *audit;          /* "ok ROWS" or "row N: WHY", from that daemon; or NULL */
     const char *engine_trouble; /* why it takes no work, from that daemon; "": it does; or NULL */
     const char *keeper_silent; /* that it does not answer, from that daemon; "": it does; or NULL */

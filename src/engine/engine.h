@@ -110,7 +110,10 @@ struct engine_kept {
     struct str tenant, user;
     const struct str *node; /* of the first replicas; "": it has none */
     uint32_t nodes;
+    const struct slot
+        *slots; /* of as many: which GPUs, their node is not looked at; NULL: not known */
     int64_t made_ms;
+    uint64_t least; /* of all jobs together (0), beside the record: a number that was given out */
     bool *out_left; /* it cannot be made again now: tell it again in the next sync */
 };
 

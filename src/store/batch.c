@@ -174,6 +174,12 @@ void store_end_run(struct store_batch *b, uint64_t job, uint32_t run, int64_t en
     put_int(b, ended_ms);
 }
 
+void store_shift_runs(struct store_batch *b, int64_t by_ms)
+{
+    op(b, OP_SHIFT_RUNS, 1);
+    put_int(b, by_ms);
+}
+
 static void count_lines(struct store_batch *b, uint64_t lines)
 {
     b->journal_change += (int64_t)(lines - b->store->journal_lines);

@@ -17,6 +17,7 @@
     X(SET_JOB, ST_SET_JOB)                                                                         \
     X(PUT_RUN, ST_PUT_RUN)                                                                         \
     X(END_RUN, ST_CARRY_RUN, ST_SUM_RUN, ST_END_RUN)                                               \
+    X(SHIFT_RUNS, ST_SHIFT_RUNS)                                                                   \
     X(ADD_JOURNAL, ST_ADD_JOURNAL)                                                                 \
     X(NEW_SEGMENT, ST_ADD_SEGMENT, ST_PRUNE_SEGMENTS)                                              \
     X(PRUNE_JOURNAL, ST_PRUNE_JOURNAL)                                                             \
@@ -66,7 +67,7 @@ struct store_batch {
     uint8_t *p; /* the operations */
     size_t n, cap;
     uint32_t rows;
-    bool durable, ends_group; /* set by the writer */
+    bool durable, ends_group, on_reserve; /* set by the writer */
 
     /* The loop's own, which the writer leaves alone. */
     struct store *store;

@@ -45,6 +45,7 @@ static void every_operation_has_as_many_fields_as_its_statement_asks_for(void)
     store_set_job(b, 1, &j.now);
     store_put_run(b, &run);
     store_end_run(b, 1, 0, 5);
+    store_shift_runs(b, 5);
     store_add_journal(b, 1, STR("x"));
     store_new_segment(b, 1, 1);
     store_add_event(b, 1, "job", STR("a"), 1, STR("{}"));
@@ -79,6 +80,7 @@ static void every_operation_has_as_many_fields_as_its_statement_asks_for(void)
         [OP_DELETE_POOL] = 1,    [OP_ADD_AUDIT] = 13,    [OP_CUT_AUDIT] = 1,
         [OP_PUT_LEDGER] = 8,     [OP_PUT_MACHINES] = 5,  [OP_PUT_NOTICE] = 12,
         [OP_DELETE_NOTICES] = 1, [OP_ADD_STEP] = 12,     [OP_STEP_REASON] = 2,
+        [OP_SHIFT_RUNS] = 1,
     };
     struct batch_cursor c = { b->p, b->p + b->n };
     struct field f[OP_FIELDS_MAX];

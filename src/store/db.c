@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/str.h"
+#include "store/sum.h"
 #include "sys/file.h"
 #include "sys/weak.h"
 
@@ -108,6 +109,15 @@ static int system_failed(int cause, const char *path, const char *verb, struct e
     return err_hint(e, "look at the kernel's messages (dmesg) and at the disk");
 }
 
+bool db_is_full(sqlite3 *db)
+{
+    int cause = sqlite3_system_errno(db);
+    cause = cause ? cause : errno;
+    int code = sqlite3_errcode(db) & 0xff;
+    return code == SQLITE_FULL ||
+           (code == SQLITE_IOERR && (cause == ENOSPC || cause == EDQUOT || cause == EFBIG));
+}
+
 int db_step(sqlite3_stmt *q)
 {
     errno = 0;
@@ -131,8 +141,7 @@ int db_fail(sqlite3 *db, const char *path, const char *verb, struct err *e)
     case SQLITE_CORRUPT:
         err_set(e, ERR_INTERNAL, "cannot %s '%s': it is damaged (%s)", verb, path,
                 sqlite3_errmsg(db));
-        return err_hint(e, "stop nightshiftd, copy the file and its -wal, then restore a backup, "
-                           "or save what can be read: sqlite3 FILE .recover");
+        return err_hint(e, "%s", DB_DAMAGED_HINT);
     case SQLITE_NOTADB:
         err_set(e, ERR_INVALID, "cannot %s '%s': it is not a Nightshift store", verb, path);
         return err_hint(e, "name another file, or move this one away");
@@ -168,6 +177,7 @@ sqlite3 *db_open(const char *path, struct err *e)
     sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     sqlite3_db_config(db, SQLITE_DBCONFIG_DQS_DDL, 0, NULL);
     sqlite3_db_config(db, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
+    sum_register(db);
     return TAKE(db);
 }
 
@@ -190,6 +200,24 @@ int db_number(sqlite3 *db, const char *path, const char *sql, int64_t *out, stru
         return -1;
     *out = v;
     return 0;
+}
+
+int db_sound(sqlite3 *db, const char *path, const char *pragma, struct err *e)
+{
+    sqlite3_stmt *q = NULL;
+    int rc = sqlite3_prepare_v2(db, pragma, -1, &q, NULL);
+    if (rc == SQLITE_OK)
+        rc = db_step(q);
+    bool sound = rc == SQLITE_ROW && strcmp((const char *)sqlite3_column_text(q, 0), "ok") == 0;
+    if (rc == SQLITE_ROW && !sound) {
+        err_set(e, ERR_INTERNAL, "the store '%s' is damaged: %.200s", path,
+                (const char *)sqlite3_column_text(q, 0));
+        err_hint(e, "%s", DB_DAMAGED_HINT);
+    } else if (!sound) {
+        db_fail(db, path, "read", e);
+    }
+    sqlite3_finalize(q);
+    return sound ? 0 : -1;
 }
 
 /* Some file systems cannot do it, and SQLite then stays as it was without an error. */

@@ -25,8 +25,16 @@ void db_close_p(sqlite3 **db); /* NULL ok */
 int db_exec(sqlite3 *db, const char *path, const char *sql, struct err *e) MUST_USE;
 int db_number(sqlite3 *db, const char *path, const char *sql, int64_t *out, struct err *e) MUST_USE;
 
+/* A PRAGMA that answers "ok". */
+int db_sound(sqlite3 *db, const char *path, const char *pragma, struct err *e) MUST_USE;
+#define DB_DAMAGED_HINT                                                                            \
+    "keep a copy of the file and its -wal; then: nightshift restore BACKUP, or save what can be "  \
+    "read: sqlite3 FILE .recover"
+
 /* Steps q; then db_fail, called at once, also knows what the system said. */
 int db_step(sqlite3_stmt *q);
+/* Asked right after a call on db that failed: for want of room? */
+bool db_is_full(sqlite3 *db);
 /* What the last call on db met, as "cannot <verb> '<path>': …".  Returns -1. */
 int db_fail(sqlite3 *db, const char *path, const char *verb, struct err *e);
 

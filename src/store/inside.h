@@ -20,7 +20,7 @@ struct store {
     struct worker *worker;
     struct store_batch *batches; /* open or not durable yet */
     size_t pending;
-    bool failing, gave_up; /* gave_up: the last flush left something */
+    bool failing, on_reserve, gave_up; /* gave_up: the last flush left something */
     struct err why;
     struct store_stats stats;
     uint64_t last_job, last_event, journal_lines; /* also uncommitted */

@@ -44,11 +44,15 @@ static const char steps[] =
 #include "0010-steps.sql.inc"
     ;
 
+static const char row_sums[] =
+#include "0011-sums.sql.inc"
+    ;
+
 const struct migration migrations[] = {
-    { 1, "tables", tables }, { 2, "counts", counts }, { 3, "usage", usage },
-    { 4, "kept", kept },     { 5, "pools", pools },   { 6, "directory", directory },
-    { 7, "audit", audit },   { 8, "ledger", ledger }, { 9, "notices", notices },
-    { 10, "steps", steps },
+    { 1, "tables", tables }, { 2, "counts", counts },  { 3, "usage", usage },
+    { 4, "kept", kept },     { 5, "pools", pools },    { 6, "directory", directory },
+    { 7, "audit", audit },   { 8, "ledger", ledger },  { 9, "notices", notices },
+    { 10, "steps", steps },  { 11, "sums", row_sums },
 };
 const size_t migrations_n = ARRAY_LEN(migrations);
 

@@ -10,16 +10,11 @@
 #include <sqlite3.h>
 
 #include "base/err.h"
+#include "store/columns.h"
 #include "store/statements_audit.h"
 #include "store/statements_life.h"
 #include "store/statements_notice.h"
 
-#define JOB_FIXED_COLUMNS                                                                          \
-    "id, tenant, user, name, uid, submitted_ms, replicas, gpu_milli, array_id, array_index"
-#define JOB_NOW_COLUMNS                                                                            \
-    "state, priority, state_ms, started_ms, ended_ms, run, exit_code, exit_signal, ended_as, "     \
-    "message, place, ran_ms, fails"
-#define JOB_COLUMNS JOB_FIXED_COLUMNS ", " JOB_NOW_COLUMNS
 #define RUN_COLUMNS                                                                                \
     "job, run, tenant, user, node, model, gpu_milli, cpu_milli, mem_mib, started_ms, ended_ms"
 #define RUN_WHAT_COLUMNS "tenant, user, node, model, gpu_milli, cpu_milli, mem_mib, started_ms"
@@ -43,12 +38,11 @@
     X(COMMIT, W, "COMMIT")                                                                          \
     X(ROLLBACK, W, "ROLLBACK")                                                                      \
     X(ADD_JOB, W,                                                                                   \
-      "INSERT INTO job (" JOB_COLUMNS ") VALUES (?1, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, "        \
-      "?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24)")                           \
-    X(ADD_SPEC, W, "INSERT INTO job_spec (job, spec) VALUES (?1, ?2)")                              \
+      "INSERT INTO job (" JOB_COLUMNS ", sum) VALUES (" JOB_VALUES ", ns_sum(" JOB_VALUES "))")     \
+    X(ADD_SPEC, W, "INSERT INTO job_spec (job, spec, sum) VALUES (?1, ?2, ns_sum(?1, ?2))")         \
     X(SET_JOB, W,                                                                                   \
-      "UPDATE job SET (" JOB_NOW_COLUMNS ") = (?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, "     \
-      "?13, ?14) WHERE id = ?1")                                                                    \
+      "UPDATE job SET (" JOB_NOW_COLUMNS ", sum) = (" NOW_VALUES ", ns_sum(" JOB_FIXED_COLUMNS      \
+      ", " NOW_VALUES ")) WHERE id = ?1")                                                           \
     X(PUT_RUN, W,                                                                                   \
       "INSERT INTO run (" RUN_COLUMNS ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 0) "      \
       "ON CONFLICT (job, run) DO UPDATE SET (" RUN_WHAT_COLUMNS ") = (?3, ?4, ?5, ?6, ?7, ?8, "     \
@@ -69,9 +63,10 @@
     X(END_RUN, W,                                                                                   \
       "UPDATE run SET ended_ms = max(?3, started_ms, 1) WHERE job = ?1 AND run = ?2 "               \
       "AND ended_ms = 0")                                                                           \
+    X(SHIFT_RUNS, W, "UPDATE run SET started_ms = max(started_ms + ?1, 1) WHERE ended_ms = 0")      \
     X(ADD_JOURNAL, W,                                                                               \
-      "INSERT INTO journal (seq, t_ms, line) VALUES (max(" SEGMENT_FIRST                            \
-      ", coalesce((SELECT max(seq) FROM journal), 0) + 1), ?1, ?2)")                                \
+      "INSERT INTO journal (seq, t_ms, line, sum) VALUES (max(" SEGMENT_FIRST                       \
+      ", coalesce((SELECT max(seq) FROM journal), 0) + 1), ?1, ?2, ns_sum(?1, ?2))")                \
     X(ADD_SEGMENT, W, "INSERT INTO journal_segment (t_ms) VALUES (?1)")                             \
     X(PRUNE_SEGMENTS, W,                                                                            \
       "DELETE FROM journal_segment "                                                                \
@@ -87,13 +82,15 @@
       "DELETE FROM event WHERE number <= (SELECT max(number) FROM event) - ?1 "                     \
       "AND number < (SELECT min(number) FROM event) + ?2")                                          \
     X(PUT_ACCOUNT, W,                                                                               \
-      "INSERT OR REPLACE INTO account (name, home, uid, gid, ours, created_ms) "                    \
-      "VALUES (?1, ?2, ?3, ?4, ?5, ?6)")                                                            \
-    X(PUT_ENTRY, W, "INSERT OR REPLACE INTO directory (kind, name, body) VALUES (?1, ?2, ?3)")      \
+      "INSERT OR REPLACE INTO account (" ACCOUNT_COLUMNS ", sum) "                                  \
+      "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ns_sum(?1, ?2, ?3, ?4, ?5, ?6))")                            \
+    X(PUT_ENTRY, W,                                                                                 \
+      "INSERT OR REPLACE INTO directory (kind, name, body, sum) "                                   \
+      "VALUES (?1, ?2, ?3, ns_sum(?1, ?2, ?3))")                                                    \
     X(DELETE_ENTRY, W, "DELETE FROM directory WHERE kind = ?1 AND name = ?2")                       \
     X(PUT_POOL, W,                                                                                  \
-      "INSERT OR REPLACE INTO pool (name, calendar, nodes, exceptions, of_settings, stage) "        \
-      "VALUES (?1, ?2, ?3, ?4, ?5, ?6)")                                                            \
+      "INSERT OR REPLACE INTO pool (" POOL_COLUMNS ", sum) "                                        \
+      "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ns_sum(?1, ?2, ?3, ?4, ?5, ?6))")                            \
     X(DELETE_POOL, W, "DELETE FROM pool WHERE name = ?1")                                           \
     X(PUT_LEDGER, W,                                                                                \
       "INSERT OR REPLACE INTO ledger_day (day, tenant, entitled, got, lent, borrowed, frozen, "     \

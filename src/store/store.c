@@ -6,6 +6,8 @@
 #include "store/inside.h"
 #include "store/migrate.h"
 #include "store/read.h"
+#include "store/reserve.h"
+#include "store/sum.h"
 #include "sys/clock.h"
 #include "sys/failpoint.h"
 #include "sys/file.h"
@@ -21,6 +23,7 @@ static void batch_done(struct store *s, struct store_batch *b)
     s->pending--;
     if (b->durable) {
         s->failing = false;
+        s->on_reserve = b->on_reserve;
         s->stats.batches++;
         s->stats.rows += b->rows;
         s->stats.transactions += b->ends_group;
@@ -56,14 +59,45 @@ static int open_reader(struct store *s, struct err *e)
     return statements_prepare(&s->st, s->db, STMT_R, s->path, e);
 }
 
+/* A store that is larger is not kept waiting for at each start: `nightshift verify` looks at all of it. */
+#define CHECK_ALL_PAGES 16384 /* 64 MiB: with its indexes, about a second */
+#define CHECK_PAGES 65536     /* 256 MiB: the tables */
+
+static int check_pages(sqlite3 *db, const char *path, struct log *log, struct err *e)
+{
+    int64_t pages = 0;
+    if (db_number(db, path, "PRAGMA page_count", &pages, e) < 0)
+        return -1;
+    if (pages <= CHECK_ALL_PAGES)
+        return db_sound(db, path, "PRAGMA integrity_check(1)", e);
+    if (pages <= CHECK_PAGES)
+        return db_sound(db, path, "PRAGMA quick_check(1)", e);
+    if (log)
+        log_event(log, LOG_INFO_, "store.large", "pages=%lld hint=%s", (long long)pages,
+                  "its pages are not checked at each start: nightshift verify");
+    return 0;
+}
+
 static int open_writer(struct store *s, struct log *log, struct err *e)
 {
     AUTO(db_close_p) sqlite3 *db = db_open(s->path, e);
     if (!db || migrate_check(db, s->path, e) < 0 || db_make_writer(db, s->path, e) < 0 ||
-        migrate_up(db, s->path, log, e) < 0)
+        check_pages(db, s->path, log, e) < 0 || migrate_up(db, s->path, log, e) < 0 ||
+        sum_check(db, s->path, false, e) < 0)
         return -1;
     s->writer = writer_new(TAKE(db), s->path, e);
     return s->writer ? 0 : -1;
+}
+
+/* A disk that is full keeps no daemon from starting: it has to let people end what fills it. */
+static int open_on_full(struct store *s, struct log *log, struct err *e)
+{
+    if (open_writer(s, log, e) == 0)
+        return 0;
+    if (e->code != ERR_UNAVAILABLE || !reserve_release(s->path))
+        return -1;
+    s->on_reserve = true;
+    return open_writer(s, log, e);
 }
 
 struct store *store_open(struct loop *l, const char *path, struct log *log, struct err *e)
@@ -71,7 +105,7 @@ struct store *store_open(struct loop *l, const char *path, struct log *log, stru
     AUTO(store_close_p) struct store *s = xcalloc(1, sizeof *s);
     s->path = xstrdup(path);
     s->lock = db_claim(path, e);
-    if (s->lock < 0 || open_writer(s, log, e) < 0 || open_reader(s, e) < 0 ||
+    if (s->lock < 0 || open_on_full(s, log, e) < 0 || open_reader(s, e) < 0 ||
         read_number(s, ST_LAST_JOB, &s->last_job, e) < 0 ||
         read_number(s, ST_LAST_EVENT, &s->last_event, e) < 0 ||
         read_number(s, ST_JOURNAL_LINES, &s->journal_lines, e) < 0)
@@ -145,6 +179,11 @@ bool store_failing(const struct store *s, struct err *out)
     if (s->failing && out)
         *out = s->why;
     return s->failing;
+}
+
+bool store_on_reserve(const struct store *s)
+{
+    return s->on_reserve;
 }
 
 void store_stats(const struct store *s, struct store_stats *out)

@@ -46,6 +46,9 @@ void store_commit(struct store *s, struct store_batch *b, store_done_fn *fn,
 size_t store_pending(const struct store *s);                /* batches that are not durable yet */
 bool store_failing(const struct store *s, struct err *out); /* out may be NULL */
 
+/* The disk was full, and the room that is kept for that is being used: only what ends should be written. */
+bool store_on_reserve(const struct store *s);
+
 struct store_stats {
     uint64_t batches, rows, transactions; /* durable */
     uint64_t refused;                     /* times the disk did not take a transaction */
@@ -98,6 +101,8 @@ struct store_run {
 /* Adds (job, run), or replaces it while it goes on: one that has ended stays as it is. */
 void store_put_run(struct store_batch *b, const struct store_run *r);
 
+/* The clock was set by so much: runs that go on began so much later by it. */
+void store_shift_runs(struct store_batch *b, int64_t by_ms);
 void store_end_run(struct store_batch *b, uint64_t job, uint32_t run, int64_t ended_ms);
 
 /* The journal of the core, in segments: each begins with the events that make the state anew. */

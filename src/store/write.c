@@ -2,6 +2,7 @@
 
 #include "store/chain.h"
 #include "store/db.h"
+#include "store/reserve.h"
 #include "sys/failpoint.h"
 
 #define STATEMENTS_PER_OP 3u
@@ -20,6 +21,8 @@ struct writer {
     char *path;
     sqlite3 *db;
     struct statements st;
+    bool full;                        /* the last failure: there is no room */
+    bool on_reserve;                  /* which was given up, and could not be made again */
     struct worker_item *head, **tail; /* batches that are not durable, in order */
 };
 
@@ -65,6 +68,7 @@ static int run(struct writer *w, enum stmt id, const struct field *f, size_t n, 
         rc = bind(q, (int)i + 1, &f[i]);
     if (rc == SQLITE_OK)
         rc = db_step(q);
+    w->full = rc != SQLITE_DONE && db_is_full(w->db);
     int failed = rc == SQLITE_DONE ? 0 : db_fail(w->db, w->path, "write", e);
     sqlite3_reset(q);
     return failed;
@@ -122,6 +126,7 @@ static void hand_back(struct writer *w, struct worker *worker, const struct work
         struct store_batch *b = (struct store_batch *)w->head;
         w->head = w->head->next;
         b->durable = durable;
+        b->on_reserve = w->on_reserve;
         b->ends_group = w->head == end;
         worker_return(worker, &b->parcel.item);
     }
@@ -157,11 +162,17 @@ void writer_run(void *writer, struct worker *worker)
         uint64_t rows;
         struct worker_item *end = group_end(w, &rows);
         if (rows == 0 || transact(w, end, &why) == 0) {
+            if (rows)
+                w->on_reserve = !reserve_make(w->path) && w->on_reserve;
             hand_back(w, worker, end, true);
             wait_ms = RETRY_FIRST_MS;
             continue;
         }
         refuse(w, worker, &why);
+        if (w->full && reserve_release(w->path)) { /* room to record what ends */
+            w->on_reserve = true;
+            continue;
+        }
         if (!worker_pause(worker, wait_ms)) {
             take(w, worker);
             hand_back(w, worker, NULL, false);

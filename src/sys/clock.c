@@ -15,15 +15,17 @@ static int64_t wall_now_ms(void *self)
 
 static int64_t shifted_now_ms(void *self)
 {
+    const struct clock_shift *s = self;
     char text[32] = "";
-    int fd = open(self, O_RDONLY | O_CLOEXEC);
+    int fd = open(s->path, O_RDONLY | O_CLOEXEC);
     if (fd >= 0) {
         ssize_t n = read(fd, text, sizeof text - 1);
         close(fd);
         text[MAX(n, (ssize_t)0)] = '\0';
     }
-    return text[0] == '=' ? strtoll(text + 1, NULL, 10)
-                          : wall_now_ms(NULL) + strtoll(text, NULL, 10);
+    int64_t now_ms = clock_now_ms(&s->of);
+    return text[0] == '=' ? now_ms + strtoll(text + 1, NULL, 10) - wall_now_ms(NULL)
+                          : now_ms + strtoll(text, NULL, 10);
 }
 
 static int64_t manual_now_ms(void *self)
@@ -36,9 +38,10 @@ struct clock clock_wall(void)
     return (struct clock){ .now_ms = wall_now_ms };
 }
 
-struct clock clock_shifted(const char *path)
+struct clock clock_shifted(struct clock_shift *s, struct clock of, const char *path)
 {
-    return (struct clock){ .now_ms = shifted_now_ms, .self = (void *)(uintptr_t)path };
+    *s = (struct clock_shift){ of, path };
+    return (struct clock){ .now_ms = shifted_now_ms, .self = s };
 }
 
 struct clock clock_manual(int64_t *now_ms)

@@ -14,10 +14,13 @@ struct clock {
 };
 
 struct clock clock_wall(void);
-/* The wall clock, so many ms further as the file says, which is read at each look: for tests that let
- * hours pass.  With "=MS" in it the clock stands there.  The path is borrowed; without such a file it
- * is the wall clock. */
-struct clock clock_shifted(const char *path);
+/* A clock so many ms further as the file says, which is read at each look: for tests that let hours pass.  With
+ * "=MS" in it the wall clock stands there, and every other with it.  The path is borrowed, and so is *s; without such a file it is that clock. */
+struct clock_shift {
+    struct clock of;
+    const char *path;
+};
+struct clock clock_shifted(struct clock_shift *s, struct clock of, const char *path);
 struct clock clock_manual(int64_t *now_ms); /* shows whatever *now_ms holds */
 int64_t clock_now_ms(const struct clock *c);
 int64_t clock_mono_ns(void);

@@ -24,7 +24,9 @@ static void a_shifted_clock_goes_as_far_ahead_as_its_file_says(void)
 {
     char path[] = "/tmp/nightshift-clock-XXXXXX";
     int fd = mkstemp(path);
-    struct clock wall = clock_wall(), c = clock_shifted(path);
+    struct clock wall = clock_wall(), c;
+    struct clock_shift shift;
+    c = clock_shifted(&shift, wall, path);
     CHECK(fd >= 0);
     check_ahead(&c, &wall, 0);
     CHECK(write(fd, "3600000\n", 8) == 8);

@@ -18,6 +18,7 @@
 
 /* What can be done, and is written down.  A word once written keeps its meaning. */
 #define AUDIT_VERBS(X)                                                                             \
+    X(CLOCK_CONFIRM, "clock.confirm", "the wall clock is right, although it jumped")               \
     X(NODE_DRAIN, "node.drain", "a machine takes no new jobs")                                     \
     X(NODE_RESUME, "node.resume", "it takes jobs again")                                           \
     X(NODE_HOLD, "node.hold", "its owner wants the machine: jobs there make room")                 \

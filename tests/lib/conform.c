@@ -10,6 +10,8 @@ void conform_sink(void *conform, const struct engine_event *ev)
 {
     struct conform *c = conform;
     struct conform_event seen = { .kind = ev->kind, .task = ev->task };
+    if (ev->kind == ENGINE_KEPT || ev->kind == ENGINE_RECORD) /* of what is kept, not of tasks */
+        return;
     if (ev->kind == ENGINE_ENDED) {
         seen.code = ev->ended.code;
         seen.signal = ev->ended.signal;

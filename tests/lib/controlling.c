@@ -78,9 +78,12 @@ void controlling_boot(struct controlling *t)
 {
     const struct control_tenant_def tenant = { .name = STR("vision"), .spec = tenant_default() };
     struct control_config config = { .loop = t->s.loop,
+                                     .forget_tasks = t->forget_tasks,
                                      .store = t->s.store,
                                      .log = t->log,
-                                     .clock = clock_manual(&t->now_ms),
+                                     .clock = t->steady ? steady_clock(t->steady)
+                                                        : clock_manual(&t->now_ms),
+                                     .steady = t->steady,
                                      .policy = t->policy,
                                      .bounds = t->bounds,
                                      .tenant = t->tenant ? t->tenant : &tenant,
@@ -301,9 +304,9 @@ const char *controlling_journal_differs(struct controlling *t)
         what = controlling_text(t, str_of(e.msg));
     else if (!same_jobs(live, r.core, store_last_job(t->s.store)))
         what = "jobs";
-    else if (!same_shares(live, r.core, t->now_ms))
+    else if (!same_shares(live, r.core, control_now_ms(t->c)))
         what = "shares";
-    else if (!same_ledger(live, r.core, t->now_ms))
+    else if (!same_ledger(live, r.core, control_now_ms(t->c)))
         what = "ledger";
     y = core_totals(r.core);
     if (!*what && memcmp(&x.free, &y.free, sizeof x.free) != 0)

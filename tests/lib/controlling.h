@@ -22,6 +22,8 @@ struct controlling {
     size_t tenants;
     struct control_ear ear;   /* from the next boot on; nobody listens */
     struct control_keep keep; /* likewise; everything for ever */
+    bool forget_tasks;
+    struct steady *steady; /* NULL: its time is now_ms */
     struct engine sim;
     struct control *c; /* NULL: it is not running */
     struct loop_watch *pause;

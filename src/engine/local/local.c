@@ -9,6 +9,7 @@
 
 #include "engine/local/answer.h"
 #include "engine/local/request.h"
+#include "engine/local/saved.h"
 #include "sys/file.h"
 #include "sys/process.h"
 
@@ -32,13 +33,15 @@ struct local {
     bool caps[ENGINE_CAP_COUNT];
     enum keeper_mode mode;
     bool said_hello;
-    bool away; /* was told, and nothing else since */
+    bool gpus_known; /* the machine was told */
+    bool away;       /* was told, and nothing else since */
     struct loop_watch *beat;
     bool pings;       /* the keeper answers them */
     bool asked;       /* and has one to answer */
     int64_t heard_ns; /* the last word of it */
     char *gpu_uuid[GPUS_PER_NODE_MAX];
     uint32_t gpus;
+    struct saved *saved;
 };
 
 static void on_keeper_exit(void *ctx, const struct process_exit *how)
@@ -94,6 +97,7 @@ static void remember_gpus(struct local *l, const struct engine_event *ev)
 {
     for (uint32_t i = 0; i < l->gpus; i++)
         free(l->gpu_uuid[i]);
+    l->gpus_known = true;
     l->gpus = ev->machine.node->gpus;
     for (uint32_t i = 0; i < l->gpus; i++)
         l->gpu_uuid[i] = xstrdup(ev->machine.gpu_uuid[i]);
@@ -128,6 +132,8 @@ static void on_line(struct local *l, struct str line)
         remember_gpus(l, &an.event);
     l->away = false;
     l->config.sink(l->config.ctx, &an.event);
+    if (an.kind == KEEPER_EV_NODE) /* what runs is told after the machine, and is known by then */
+        saved_tell(l->saved);
 }
 
 /* Complete lines out of what has come; false when the connection was dropped meanwhile. */
@@ -272,10 +278,13 @@ static int local_sync(void *self, struct err *e)
 {
     struct local *l = self;
     (void)e;
+    saved_tell_numbers(l->saved);
     if (l->fd < 0) {
         connect_soon(l);
         return 0;
     }
+    if (l->gpus_known) /* the machine is told with a connection, and not again */
+        saved_tell(l->saved);
     request_simple(KEEPER_DO_SYNC, (struct task_id){ 0 }, &l->out);
     return queue_line(l);
 }
@@ -298,6 +307,7 @@ static int local_start(void *self, const struct engine_start *s, struct err *e)
         buf_truncate(&l->out, before);
         return err_set(e, ERR_TOO_LARGE, "its command and environment are too long: over 1 MiB");
     }
+    saved_begin(l->saved, s);
     return queue_line(l);
 }
 
@@ -377,10 +387,17 @@ static int64_t local_heard_ms(void *self)
     return l->fd < 0 || !l->pings ? -1 : (clock_mono_ns() - l->heard_ns) / 1000000;
 }
 
+static void local_keep(void *self, uint64_t job)
+{
+    struct local *l = self;
+    saved_keep(l->saved, job);
+}
+
 static void local_free(void *self)
 {
     struct local *l = self;
     loop_unwatch(l->beat);
+    saved_free(l->saved);
     loop_unwatch(l->watch);
     loop_unwatch(l->retry);
     process_free(l->keeper); /* it goes on: jobs outlive us */
@@ -408,6 +425,7 @@ static const struct engine_ops ops = {
     .open_stream = local_open_stream,
     .log_dir = local_log_dir,
     .heard_ms = local_heard_ms,
+    .keep = local_keep,
     .free = local_free,
 };
 
@@ -424,6 +442,7 @@ struct engine engine_local_new(const struct local_config *c)
     l->retry = loop_timer(c->loop, try_connect, l);
     l->beat = loop_timer(c->loop, on_beat, l);
     loop_timer_set(l->beat, PING_MS, PING_MS);
+    l->saved = saved_new(&(struct saved_config){ c->state, c->log, c->clock, c->sink, c->ctx });
     return (struct engine){ .ops = &ops, .self = l, .caps = l->caps };
 }
 

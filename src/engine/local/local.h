@@ -8,12 +8,14 @@
 #define NS_ENGINE_LOCAL_LOCAL_H
 
 #include "engine/engine.h"
+#include "sys/clock.h"
 #include "sys/log.h"
 #include "sys/loop.h"
 
 struct local_config {
     struct loop *loop;
     struct log *log;
+    struct clock clock;
     const char *socket;             /* keeper.sock */
     const char *state, *run;        /* the keeper's folders */
     const char *const *keeper_argv; /* how to start it; NULL: somebody else does */

@@ -73,6 +73,7 @@ static void remove_folders(struct try *t)
 static void open_local(struct try *t, const char *const *keeper_argv)
 {
     struct local_config config = { .loop = t->loop,
+                                   .clock = clock_wall(),
                                    .socket = t->socket,
                                    .state = t->state,
                                    .run = t->run,
