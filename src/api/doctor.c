@@ -109,6 +109,21 @@ static const char *audit_text(const struct control *c, char *out, size_t n)
     return out;
 }
 
+/* As doctor.h wants it. */
+static const char *networks_text(const struct engine *en, char *out, size_t n)
+{
+    struct engine_walls w = { 0 };
+    if (en->ops->walls)
+        en->ops->walls(en->self, &w);
+    if (w.known && !w.there)
+        snprintf(out, n, "lost");
+    else if (w.known && w.reloads)
+        snprintf(out, n, "yes %llu", (unsigned long long)w.reloads);
+    else
+        snprintf(out, n, "%s", en->caps[CAP_NETWORK] ? "yes" : "no");
+    return out;
+}
+
 static int start_child(struct doctor *d, struct err *e)
 {
     const struct api_config *c = &d->api->config;
@@ -116,7 +131,7 @@ static int start_child(struct doctor *d, struct err *e)
     const char *argv[ARGS_MAX], *mode = c->mode(c->mode_ctx);
     struct store_log_sum logs = { 0 };
     struct err trouble = { 0 };
-    char bytes[32], audit[160];
+    char bytes[32], audit[160], networks[32];
     size_t n = 0;
     int ends[2];
     while (c->doctor_argv[n] && n + 13 < ARGS_MAX) {
@@ -137,7 +152,7 @@ static int start_child(struct doctor *d, struct err *e)
     argv[n++] = ready ? "" : trouble.msg;
     if (ready && en->caps) {
         argv[n++] = "--networks";
-        argv[n++] = en->caps[CAP_NETWORK] ? "yes" : "no";
+        argv[n++] = networks_text(en, networks, sizeof networks);
     }
     argv[n++] = "--mail-trouble";
     argv[n++] = c->notices ? notices_mail_trouble(c->notices) : "";

@@ -24,7 +24,7 @@ struct config {
     uint64_t cpus_milli, mem_bytes, simulate_gpus, gpu_mem_bytes;
     const char *keeper; /* how the keeper comes to be: auto, external */
     const char *containment;
-    const char *cgroup, *net_range, *net_prefix, *net_table;
+    const char *cgroup, *net_range, *net_prefix, *net_table, *net_users;
     bool end_leftovers, network;
     /* jobs */
     uint64_t log_bytes, scratch_bytes, pids_max, uid_min, uid_base;
@@ -53,7 +53,7 @@ struct config {
     const char *keeper_mode;    /* for --check: what the daemon heard; NULL: no daemon asks */
     const char *audit;          /* for --check: what the daemon has found of it; or NULL */
     const char *engine_trouble; /* for --check: why it takes no work; "": it does; or NULL */
-    const char *networks;       /* for --check: "yes" or "no", as the daemon heard; or NULL */
+    const char *networks;       /* for --check: see doctor.h; NULL: no daemon asks */
     const char *mail_trouble;   /* for --check: why a letter was not taken; "": none; or NULL */
     const char *logs_kept;      /* for --check: bytes of logs, as the daemon knows them; or NULL */
 };

@@ -185,6 +185,12 @@ struct engine_word {
     bool final; /* it will not be placed as it is: it is not observed again */
 };
 
+/* The firewall between tenants on this machine. */
+struct engine_walls {
+    bool known, there;
+    uint64_t reloads; /* how often somebody took it away, since the engine came up */
+};
+
 /* Those an engine lacks (see caps) may be NULL.  -1: refused at once, with the reason. */
 struct engine_ops {
     const char *name;
@@ -213,6 +219,7 @@ struct engine_ops {
     /* What is to be kept of a job where the store is not has changed; or it is over.  The engine asks for it by
      * RECORD when it has time for that, and tells it as KEPT in its first sync.  0: of all jobs together. */
     void (*keep)(void *self, uint64_t job);
+    void (*walls)(void *self, struct engine_walls *out); /* as it was last heard */
     void (*free)(void *self);
 };
 

@@ -201,6 +201,13 @@ static void on_opened(void *ctx)
     setup_caps(&k->env, caps);
     tell_hello(&k->env, caps, mode_note(k->env.mode));
     tell_node(&k->env);
+    tell_walls(&k->env);
+}
+
+static void on_walls_changed(void *ctx)
+{
+    struct keeper *k = ctx;
+    tell_walls(&k->env);
 }
 
 /* What made it fail at the start may have passed: a slow boot, another firewall's lock. */
@@ -278,6 +285,7 @@ struct keeper *keeper_new(const struct keeper_config *c, struct loop *l, struct 
                            .clock = clock,
                            .tell = on_tell,
                            .net_again = on_net_again,
+                           .walls_changed = on_walls_changed,
                            .slot_free = on_slot_free,
                            .gone = on_gone,
                            .ctx = k };

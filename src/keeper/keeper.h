@@ -34,8 +34,9 @@ struct keeper_config {
     uint64_t simulate_gpus, gpu_mem_mib; /* 0: the real ones */
     const char *gpu_model, *nvml;
     const char *net_range, *net_prefix, *net_table; /* NULL: net.h's */
-    bool tidy;       /* leave no network behind when it is stopped and no task is left */
-    bool no_network; /* tasks that want the tenant's network are refused */
+    const char *net_users; /* accounts that may connect to tasks, besides root; NULL: none */
+    bool tidy;             /* leave no network behind when it is stopped and no task is left */
+    bool no_network;       /* tasks that want the tenant's network are refused */
 };
 
 /* Finds the tasks there are, and listens. */

@@ -47,6 +47,8 @@ static const struct opt table[] = {
     { "net-prefix", OPT_TEXT, IN(keeper.net_prefix), "NAME", "bridges are called so (nsb)", 0, 0 },
     { "net-table", OPT_TEXT, IN(keeper.net_table), "NAME", "our table in nftables (nightshift)", 0,
       0 },
+    { "net-users", OPT_TEXT, IN(keeper.net_users), "NAMES",
+      "accounts of this machine that may connect to tasks, besides root", 0, 0 },
     { "node-name", OPT_TEXT, IN(keeper.node_name), "NAME", "this machine's name (the host's)", 0,
       0 },
     { "cpu-milli", OPT_NUMBER, IN(keeper.cpu_milli), "N",

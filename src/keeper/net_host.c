@@ -84,6 +84,14 @@ int net_host_forward(bool *out_changed, struct err *e)
     return 0;
 }
 
+void net_host_quiet(const struct net_site *s, uint32_t number)
+{
+    char path[128], bridge[NET_DEV_MAX];
+    snprintf(path, sizeof path, "/proc/sys/net/ipv6/conf/%s/disable_ipv6",
+             net_site_bridge(s, number, bridge));
+    (void)put_text(path, "1"); /* a kernel without IPv6 has nothing to switch off */
+}
+
 void net_host_loopback_dns(const struct net_site *s, uint32_t number, bool on)
 {
     char path[128], bridge[NET_DEV_MAX];

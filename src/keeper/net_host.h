@@ -15,6 +15,9 @@ unsigned net_host_mtu(void);
 /* Lets this machine route; says whether it had to be changed. */
 int net_host_forward(bool *out_changed, struct err *e) MUST_USE;
 
+/* This machine speaks IPv6 with none of a tenant's tasks: their link-local one is among themselves. */
+void net_host_quiet(const struct net_site *s, uint32_t number);
+
 /* Answers of a resolver on 127.x leave through the bridge only with this. */
 void net_host_loopback_dns(const struct net_site *s, uint32_t number, bool on);
 

@@ -31,6 +31,7 @@ struct ns {
     struct net_slot slot;
     enum ns_state state;
     struct net_slot_job *job;
+    bool stale; /* its second filter is not what it should be */
 };
 
 struct waiter {
@@ -57,7 +58,7 @@ struct net_pool {
     struct tenant **tenant; /* by number; NULL until it is needed */
     uint32_t n_tenants;
     unsigned running; /* plugins */
-    bool swept, loopback_dns;
+    bool swept, loopback_dns, cut;
     bool kicking, kick_again;
     struct loop_watch *settle, *orphans, *tidy;
     int64_t orphans_since_ms;
@@ -200,6 +201,8 @@ static void on_made(void *ctx, const struct net_slot *slot, const struct err *e)
     } else {
         ns->slot = *slot;
         ns->state = p->emptied ? NS_DOOMED : NS_IDLE;
+        if (!t->up)
+            net_host_quiet(p->site, t->number);
         if (!t->up && p->loopback_dns)
             net_host_loopback_dns(p->site, t->number, true);
         t->up = true;
@@ -243,6 +246,10 @@ static void begin_make(struct net_pool *p, struct ns *ns)
 static void begin_remove(struct net_pool *p, struct ns *ns)
 {
     struct err e;
+    if (ns->job) { /* its filter, which goes with it */
+        net_slot_stop(ns->job);
+        p->running--;
+    }
     ns->state = NS_REMOVING;
     ns->job = net_slot_delete(p->site, &ns->slot, on_removed, ns, &e);
     if (ns->job)
@@ -251,6 +258,40 @@ static void begin_remove(struct net_pool *p, struct ns *ns)
         forget_ns(ns);
     else
         remove_failed(p, ns, &e);
+}
+
+static void on_guarded(void *ctx, const struct net_slot *slot, const struct err *e)
+{
+    struct ns *ns = ctx;
+    struct net_pool *p = ns->pool;
+    ns->job = NULL;
+    p->running--;
+    if (e) {
+        log_event(p->log, LOG_WARN_, "net.guard_failed", "slot=%s why=%s", slot->name, e->msg);
+        ns->state = ns->state == NS_IDLE ? NS_DOOMED : ns->state;
+    }
+    kick(p);
+}
+
+static void begin_guard(struct net_pool *p, struct ns *ns)
+{
+    struct err e;
+    ns->stale = false;
+    ns->job = net_slot_guard(p->site, &ns->slot, on_guarded, ns, &e);
+    if (ns->job)
+        p->running++;
+    else
+        log_event(p->log, LOG_WARN_, "net.guard_failed", "slot=%s why=%s", ns->slot.name, e.msg);
+}
+
+static void guard_stale(struct net_pool *p, const struct tenant *t)
+{
+    for (size_t i = 0; i < t->n && p->running < p->max.parallel; i++) {
+        struct ns *ns = t->ns[i];
+        bool there = ns->state == NS_IDLE || ns->state == NS_USED || ns->state == NS_BACK;
+        if (ns->stale && there && !ns->job)
+            begin_guard(p, ns);
+    }
 }
 
 /* One plugin makes a new bridge; the others wait, as two at once may get in each other's way. */
@@ -264,7 +305,10 @@ static void run_queue(struct net_pool *p)
     for (uint32_t i = 0; i < p->n_tenants; i++) {
         struct tenant *t = p->tenant[i];
         struct ns *ns;
-        while (t && p->running < p->max.parallel && may_make(t) && (ns = first_in(t, NS_QUEUED)))
+        if (t)
+            guard_stale(p, t);
+        while (t && !p->cut && p->running < p->max.parallel && may_make(t) &&
+               (ns = first_in(t, NS_QUEUED)))
             begin_make(p, ns);
     }
     for (uint32_t i = 0; i < p->n_tenants; i++) {
@@ -496,7 +540,7 @@ int net_pool_adopt(struct net_pool *p, const char *path, struct err *e)
     if (!ok)
         return err_set(e, ERR_NOT_FOUND, "there is no network '%s' of ours", path);
     if (!find_slot(p, slot.name))
-        add_ns(p, &slot, NS_USED);
+        add_ns(p, &slot, NS_USED)->stale = !slot.guarded && p->site->guard.nsenter;
     tenant_of(p, slot.number)->up = true;
     return 0;
 }
@@ -507,7 +551,8 @@ static void found(void *ctx, const struct net_slot *seen)
     struct net_slot slot = *seen;
     if (find_slot(p, slot.name))
         return;
-    bool whole = net_slot_ready(p->site, &slot) && !net_slot_busy(p->site, &slot);
+    bool whole = net_slot_ready(p->site, &slot) && !net_slot_busy(p->site, &slot) &&
+                 (slot.guarded || !p->site->guard.nsenter);
     add_ns(p, &slot, whole ? NS_BACK : NS_ORPHAN);
     tenant_of(p, slot.number)->up |= whole;
 }
@@ -522,6 +567,8 @@ void net_pool_sweep(struct net_pool *p)
             net_bridge_remove(net_site_bridge(p->site, i, bridge));
         else
             p->tenant[i]->taken_ms = mono_ms();
+        if (p->tenant[i] && p->tenant[i]->up)
+            net_host_quiet(p->site, i);
     }
     if (p->loopback_dns)
         net_pool_set_loopback_dns(p, true);
@@ -575,6 +622,32 @@ void net_pool_set_loopback_dns(struct net_pool *p, bool on)
     for (uint32_t i = 0; i < p->n_tenants; i++)
         if (p->tenant[i] && p->tenant[i]->up)
             net_host_loopback_dns(p->site, i, on);
+}
+
+void net_pool_cut(struct net_pool *p, bool cut)
+{
+    char bridge[NET_DEV_MAX];
+    p->cut = cut;
+    for (uint32_t i = 0; i < p->n_tenants; i++)
+        if (p->tenant[i] && p->tenant[i]->up)
+            net_bridge_set(net_site_bridge(p->site, i, bridge), !cut);
+    if (!cut)
+        kick(p);
+}
+
+void net_pool_guard(struct net_pool *p)
+{
+    for (uint32_t i = 0; i < p->n_tenants; i++)
+        for (size_t k = 0; p->tenant[i] && k < p->tenant[i]->n; k++)
+            p->tenant[i]->ns[k]->stale = true;
+    if (p->swept)
+        kick(p);
+}
+
+bool net_pool_unused(const struct net_pool *p, uint32_t number)
+{
+    const struct tenant *t = p->tenant[number];
+    return !t || (t->n == 0 && t->n_waiters == 0 && !t->begun);
 }
 
 int net_pool_empty(struct net_pool *p, loop_fn *fn, void *ctx, struct err *e)

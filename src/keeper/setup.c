@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -153,6 +154,31 @@ bool setup_net(const struct setup *s, struct env *env)
     return env->net != NULL;
 }
 
+/* Their names to numbers, once: an account that is made later is not meant. */
+static int find_accounts(struct setup *s, const char *names, struct err *e)
+{
+    struct str rest = str_of(names ? names : ""), one;
+    while (rest.n > 0) {
+        char name[64];
+        str_cut(rest, ',', &one, &rest);
+        one = str_trim(one);
+        if (one.n >= sizeof name || s->accounts == ARRAY_LEN(s->account))
+            return err_set(e, ERR_TOO_LARGE,
+                           "--net-users: more than %zu accounts, or a name that is too long",
+                           ARRAY_LEN(s->account));
+        snprintf(name, sizeof name, "%.*s", STR_ARG(one));
+        const struct passwd *p = one.n ? getpwnam(name) : NULL;
+        if (one.n && !p) {
+            err_set(e, ERR_NOT_FOUND, "--net-users: there is no account '%s' on this machine",
+                    name);
+            return err_hint(e, "make it, or take it out of the setting net_users");
+        }
+        if (p)
+            s->account[s->accounts++] = p->pw_uid;
+    }
+    return 0;
+}
+
 static void open_net(struct setup *s, const struct keeper_config *c, struct env *env)
 {
     s->net = (struct net_config){
@@ -163,6 +189,10 @@ static void open_net(struct setup *s, const struct keeper_config *c, struct env 
         .range = c->net_range,
         .prefix = c->net_prefix,
         .table = c->net_table,
+        .account = s->account,
+        .accounts = s->accounts,
+        .walls_changed = env->walls_changed,
+        .ctx = env->ctx,
     };
     s->wants_net = !c->no_network;
     if (!s->wants_net) {
@@ -233,7 +263,8 @@ int setup_open(struct setup *s, const struct keeper_config *c, struct env *env, 
     *s = (struct setup){ .lock_fd = -1 };
     env->crun_copy = SEALED_NONE;
     if (find_init(s, c->init, e) < 0 || mode_choose(c->mode, c->crun, &env->mode, s->crun, e) < 0 ||
-        open_folders(s, c, env, e) < 0 || open_groups(s, c, env, e) < 0 || probe(c, env, e) < 0)
+        find_accounts(s, c->net_users, e) < 0 || open_folders(s, c, env, e) < 0 ||
+        open_groups(s, c, env, e) < 0 || probe(c, env, e) < 0)
         return -1;
     env->init = s->init;
     env->crun = s->crun;

@@ -17,6 +17,8 @@ struct setup {
     char state[256], run[256], init[MODE_PATH_MAX], crun[MODE_PATH_MAX], hide[300];
     char mnt[300], skeleton[320];
     struct net_config net; /* its texts are those of the keeper_config */
+    uint32_t account[16];  /* of this machine, that may connect to tasks */
+    size_t accounts;
     bool wants_net;
 };
 

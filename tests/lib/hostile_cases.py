@@ -36,7 +36,7 @@ OPEN_FOLDER = f"/opt/{MARK}"  # in a mount namespace of ours
 SERVICE = f"/run/{MARK}"
 OPTIONS = ["--pids-max", "64", "--log-limit", "1Mi", "--connections", "64", "--body-limit", "1Mi", "--uid-base", "710000000"]
 # Decided when a program starts, or of the victim's own job.
-EARLY = {"tenant_firewall", "host_firewall", "folder_modes", "file_modes", "socket_modes", "store_mode", "ipc", "network",
+EARLY = {"tenant_firewall", "host_firewall", "task_firewall", "rules_watch", "account_firewall", "folder_modes", "file_modes", "socket_modes", "store_mode", "ipc", "network",
          "private_tmp"}
 CASES = []
 
@@ -435,16 +435,81 @@ def service_port():
         return int(f.read())
 
 
-@case("a port of another tenant's job is not reached", "No route to host", "tenant_firewall")
+@case("a port of another tenant's job is not reached", "No route to host", "tenant_firewall", "task_firewall")
 def _(w):
     return w.attack(f"return connect({w.address()!r})")
 
 
-@case("services of the machine are not reached over the bridge", "No route to host", "host_firewall")
-def _(w):
-    return w.attack(f"""
+HOST_ATTACK = """
 gateway = [line.split()[2] for line in open("/proc/net/route") if line.split()[1] == "00000000"][0]
-return connect((socket.inet_ntoa(bytes.fromhex(gateway)[::-1]), {service_port()}))""")
+return connect((socket.inet_ntoa(bytes.fromhex(gateway)[::-1]), %d))"""
+
+
+@case("services of the machine are not reached over the bridge", "No route to host", "host_firewall", "task_firewall")
+def _(w):
+    return w.attack(HOST_ATTACK % service_port())
+
+
+def without_rules(w):
+    """An administrator, or another firewall, is careless."""
+    subprocess.run(["nft", "delete", "table", "inet", w.c.bridge], check=False, stderr=subprocess.DEVNULL)
+
+
+@case("with the machine's rules taken away another tenant's job is not reached either", "No route to host", "rules_watch",
+      "task_firewall")
+def _(w):
+    without_rules(w)
+    return w.attack(f"return connect({w.address()!r})")
+
+
+@case("nor is the machine", "No route to host", "rules_watch", "task_firewall")
+def _(w):
+    without_rules(w)
+    return w.attack(HOST_ATTACK % service_port())
+
+
+@case("a job that runs when they are taken away, with a keeper that is stopped, reaches neither", "No route to host",
+      "task_firewall")
+def _(w):
+    go = w.attacker_home() + "/go"
+    ready = w.attacker_home() + "/ready"
+    for path in (go, ready):
+        if os.path.exists(path):
+            os.unlink(path)
+    number = w.submit_attack(f"""
+import time
+open({ready!r}, "w").close()
+for _ in range({cl.PATIENCE_S} * 100):
+    if os.path.exists({go!r}):
+        break
+    time.sleep(0.01)
+return connect({w.address()!r})""")
+    wait_for("the attacker to be at work", lambda: os.path.exists(ready))
+    keeper = wait_for("the keeper", w.c.keeper_pid)
+    os.kill(keeper, signal.SIGSTOP)
+    try:
+        without_rules(w)
+        with open(go, "w", encoding="utf-8"):
+            pass
+        wait_for("its verdict", lambda: w.c.text_of(number).startswith(("got ", "no ")))
+    finally:
+        os.kill(keeper, signal.SIGCONT)
+    return w.verdict(number)
+
+
+@case("accounts of the machine do not reach a job's port", "No route to host", "account_firewall")
+def _(w):
+    to = w.address()
+    with socket.socket() as s:
+        s.settimeout(cl.PATIENCE_S)
+        s.connect(to)  # root does
+    try:
+        with acting_as(ATTACKER), socket.socket() as s:
+            s.settimeout(cl.PATIENCE_S)
+            s.connect(to)
+            return s.recv(99)
+    except OSError as why:
+        raise Refused(why.strerror) from why
 
 
 @case("nor on its loopback", "Connection refused", "network")

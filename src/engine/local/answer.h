@@ -12,6 +12,8 @@ struct answer {
     /* HELLO */
     enum keeper_mode mode;
     bool caps[ENGINE_CAP_COUNT];
+    /* WALLS */
+    struct engine_walls walls;
     /* LEFTOVER */
     struct str text;
 };

@@ -31,6 +31,7 @@ struct local {
     bool caps[ENGINE_CAP_COUNT];
     enum keeper_mode mode;
     bool said_hello;
+    struct engine_walls walls;
     bool away; /* was told, and nothing else since */
     char *gpu_uuid[GPUS_PER_NODE_MAX];
     uint32_t gpus;
@@ -69,6 +70,7 @@ static void drop(struct local *l, const char *why)
     bool still = l->away;
     if (!still)
         log_event(l->config.log, LOG_WARN_, "keeper.away", "why=%s", why);
+    l->walls = (struct engine_walls){ 0 };
     l->watch = loop_unwatch(l->watch);
     file_close_p(&l->fd);
     l->fd = -1;
@@ -110,6 +112,10 @@ static void on_line(struct local *l, struct str line)
     }
     if (an.kind == KEEPER_EV_LEFTOVER) {
         log_event(l->config.log, LOG_WARN_, "keeper.leftover", "what=%.*s", STR_ARG(an.text));
+        return;
+    }
+    if (an.kind == KEEPER_EV_WALLS) {
+        l->walls = an.walls;
         return;
     }
     if (an.kind == KEEPER_EV_NODE)
@@ -347,6 +353,12 @@ static const char *local_log_dir(void *self, struct task_id t, char *out, size_t
     return out;
 }
 
+static void local_walls(void *self, struct engine_walls *out)
+{
+    const struct local *l = self;
+    *out = l->walls;
+}
+
 static void local_free(void *self)
 {
     struct local *l = self;
@@ -376,6 +388,7 @@ static const struct engine_ops ops = {
     .purge = local_purge,
     .open_stream = local_open_stream,
     .log_dir = local_log_dir,
+    .walls = local_walls,
     .free = local_free,
 };
 
