@@ -276,7 +276,7 @@ static int free_number(struct net *n, uint32_t *out, struct err *e)
 {
     uint32_t room = net_site_tenants(&n->site);
     for (uint32_t i = 0; i < room; i++)
-        if (!net_tenants_number(&n->names, i) && net_host_check(&n->site, i, e) == 0) {
+        if (!net_tenants_number(&n->names, i) && net_pool_claim(n->pool, i, e) == 0) {
             *out = i;
             return 0;
         }
@@ -286,40 +286,68 @@ static int free_number(struct net *n, uint32_t *out, struct err *e)
     return err_hint(e, "use a larger range, or smaller subnets, for the tenants' networks");
 }
 
-static int new_number(struct net *n, struct str tenant, uint32_t *out, struct err *e)
+static int save_tenants(const struct net *n, struct err *e)
 {
     AUTO(buf_free) struct buf text = BUF(NET_TENANTS_BYTES);
+    net_tenants_format(&n->names, &text);
+    return buf_check(&text, e) == 0 ? file_write_private(n->state_file, buf_str(&text), e) : -1;
+}
+
+static int new_number(struct net *n, struct str tenant, uint32_t *out, struct err *e)
+{
     if (tenant.n == 0 || tenant.n > NET_TENANT_NAME_MAX || memchr(tenant.p, 0, tenant.n))
         return err_set(e, ERR_INVALID, "a tenant's name has 1 to %d characters",
                        NET_TENANT_NAME_MAX);
     if (free_number(n, out, e) < 0)
         return -1;
     net_tenants_add(&n->names, tenant, *out);
-    net_tenants_format(&n->names, &text);
-    if (buf_check(&text, e) == 0 && file_write_private(n->state_file, buf_str(&text), e) == 0)
+    if (save_tenants(n, e) == 0)
         return 0;
     free(n->names.row[--n->names.n].name); /* not written down is not given */
     return err_wrap(e, "giving tenant '%.*s' a network", STR_ARG(tenant));
 }
 
+/* Its own, which nobody else uses by now; else it moves to one that is free. */
+static int own_number(struct net *n, uint32_t at, uint32_t *out, struct err *e)
+{
+    uint32_t was = n->names.row[at].number;
+    struct err taken;
+    *out = was;
+    if (was >= net_site_tenants(&n->site)) {
+        err_set(e, ERR_CONFLICT, "tenant '%s' has network number %u, but the range has only %u",
+                n->names.row[at].name, was, net_site_tenants(&n->site));
+        return err_hint(e, "use the larger range again, or remove %s", n->state_file);
+    }
+    if (net_pool_claim(n->pool, was, &taken) == 0)
+        return 0;
+    if (taken.code != ERR_CONFLICT || free_number(n, out, e) < 0) {
+        *e = taken;
+        return -1;
+    }
+    n->names.row[at].number = *out;
+    if (save_tenants(n, e) == 0) {
+        log_event(n->log, LOG_WARN_, "net.moved", "tenant=%s from=%u to=%u why=%s",
+                  n->names.row[at].name, was, *out, taken.msg);
+        return 0;
+    }
+    n->names.row[at].number = was;
+    return -1;
+}
+
 void net_take(struct net *n, struct str tenant, net_done_fn *fn, void *ctx)
 {
     const struct net_tenant_row *row = net_tenants_find(&n->names, tenant);
-    uint32_t number = row ? row->number : 0;
+    uint32_t number = 0;
     struct err e;
     if (!n->wall) {
         err_set(&e, ERR_UNAVAILABLE, "the networks are being removed");
         fn(ctx, NULL, &e);
         return;
     }
-    if (net_wall_check(n->wall, &e) < 0 || (!row && new_number(n, tenant, &number, &e) < 0)) {
-        fn(ctx, NULL, &e);
-        return;
-    }
-    if (number >= net_site_tenants(&n->site)) {
-        err_set(&e, ERR_CONFLICT, "tenant '%.*s' has network number %u, but the range has only %u",
-                STR_ARG(tenant), number, net_site_tenants(&n->site));
-        err_hint(&e, "use the larger range again, or remove %s", n->state_file);
+    bool ok = net_wall_check(n->wall, &e) == 0 &&
+              (row ? own_number(n, (uint32_t)(row - n->names.row), &number, &e) == 0
+                   : new_number(n, tenant, &number, &e) == 0);
+    if (!ok) {
         fn(ctx, NULL, &e);
         return;
     }

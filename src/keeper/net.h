@@ -1,6 +1,7 @@
 /* net - a network for each tenant, a network namespace with an address of its own for each task.
  *
- * A tenant has a bridge and a subnet that stay its own for good (STATE/net/tenants.json).  Its
+ * A tenant has a bridge and a subnet that stay its own (STATE/net/tenants.json), unless another has its
+ * addresses while it uses none of them.  Its
  * tasks reach each other and the outside (NAT, IPv4; IPv6 is link-local only); they reach neither
  * another tenant nor this machine itself, except what `allow` lists and the name server that their
  * resolv.conf names.  Each task's loopback is private.  This machine reaches every task.

@@ -6,6 +6,7 @@
 #include "keeper/net_host.h"
 #include "keeper/net_ns.h"
 #include "sys/clock.h"
+#include "sys/file.h"
 
 #define SETTLE_MS 10 /* what comes back within it is looked at together */
 #define ORPHAN_MS 20
@@ -47,8 +48,9 @@ struct tenant {
     size_t n_waiters, cap_waiters;
     unsigned want_idle; /* 0: nothing was taken lately */
     int64_t taken_ms;
-    bool up;    /* its bridge is there, so several plugins may add to it at once */
-    bool begun; /* a plugin was told to make it, so it may be there */
+    int claim_fd; /* of its addresses; -1: none */
+    bool up;      /* its bridge is there, so several plugins may add to it at once */
+    bool begun;   /* a plugin was told to make it, so it may be there */
 };
 
 struct net_pool {
@@ -88,6 +90,7 @@ static struct tenant *tenant_of(struct net_pool *p, uint32_t number)
         return t;
     t = p->tenant[number] = xcalloc(1, sizeof *t);
     t->number = number;
+    t->claim_fd = -1;
     return t;
 }
 
@@ -418,6 +421,8 @@ static void kick_tenant(struct net_pool *p, struct tenant *t)
         char bridge[NET_DEV_MAX];
         net_bridge_remove(net_site_bridge(p->site, t->number, bridge));
         t->up = t->begun = false;
+        file_close_p(&t->claim_fd);
+        t->claim_fd = -1;
     }
 }
 
@@ -516,6 +521,7 @@ struct net_pool *net_pool_free(struct net_pool *p)
         while (t && t->n > 0)
             forget_ns(t->ns[0]);
         if (t) {
+            file_close_p(&t->claim_fd);
             free(t->ns);
             free(t->waiter);
         }
@@ -567,8 +573,12 @@ void net_pool_sweep(struct net_pool *p)
             net_bridge_remove(net_site_bridge(p->site, i, bridge));
         else
             p->tenant[i]->taken_ms = mono_ms();
-        if (p->tenant[i] && p->tenant[i]->up)
+        if (p->tenant[i] && p->tenant[i]->up) {
+            struct err e;
             net_host_quiet(p->site, i);
+            if (net_host_claim(p->site, i, &p->tenant[i]->claim_fd, &e) < 0)
+                log_event(p->log, LOG_WARN_, "net.claim", "number=%u why=%s", i, e.msg);
+        }
     }
     if (p->loopback_dns)
         net_pool_set_loopback_dns(p, true);
@@ -644,10 +654,14 @@ void net_pool_guard(struct net_pool *p)
         kick(p);
 }
 
-bool net_pool_unused(const struct net_pool *p, uint32_t number)
+int net_pool_claim(struct net_pool *p, uint32_t number, struct err *e)
 {
-    const struct tenant *t = p->tenant[number];
-    return !t || (t->n == 0 && t->n_waiters == 0 && !t->begun);
+    struct tenant *t = tenant_of(p, number);
+    if (t->up || t->begun || t->n_waiters > 0)
+        return 0;
+    if (net_host_check(p->site, number, e) < 0)
+        return -1;
+    return t->claim_fd >= 0 ? 0 : net_host_claim(p->site, number, &t->claim_fd, e);
 }
 
 int net_pool_empty(struct net_pool *p, loop_fn *fn, void *ctx, struct err *e)

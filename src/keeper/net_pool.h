@@ -36,8 +36,8 @@ void net_pool_cut(struct net_pool *p, bool cut);
 /* The site's guard has changed: it is loaded into every namespace anew. */
 void net_pool_guard(struct net_pool *p);
 
-/* No namespace and no bridge of this number is there: it may be given to somebody else. */
-bool net_pool_unused(const struct net_pool *p, uint32_t number);
+/* 0: the number's addresses are this keeper's, and stay so while it has a namespace or a bridge. */
+int net_pool_claim(struct net_pool *p, uint32_t number, struct err *e) MUST_USE;
 
 /* fn is called, from the loop or from within the call, when nothing is left. */
 int net_pool_empty(struct net_pool *p, loop_fn *fn, void *ctx, struct err *e) MUST_USE;

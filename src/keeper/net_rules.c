@@ -182,7 +182,7 @@ int net_rules_text(const struct net_rules *r, struct buf *out, struct err *e)
     buf_printf(out,
                "  chain nat {\n"
                "    type nat hook postrouting priority srcnat; policy accept;\n"
-               "    ip saddr %s/%u oifname != \"%s*\" masquerade\n"
+               "    ip saddr %s/%u oifname != \"%s*\" oifname != \"nsi*\" masquerade\n"
                "  }\n",
                ip4_format(r->range.base, base), r->range.bits, r->prefix);
     if (r->dns->forward)

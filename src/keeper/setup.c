@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "keeper/older.h"
 #include "sys/file.h"
 #include "sys/weak.h"
 
@@ -124,12 +125,12 @@ static int open_groups(struct setup *s, const struct keeper_config *c, struct en
     struct err refused;
     bool root = env->mode == KEEPER_MODE_ROOT;
     env->cgroups = root || kind == CGROUPS_V2
-                     ? cgroups_open(c->cgroup_root, kind, c->cgroup, root ? e : &refused)
+                     ? cgroups_open(c->cgroup_root, kind, s->cgroup, root ? e : &refused)
                      : NULL;
     if (!env->cgroups && root)
         return -1;
     if (!env->cgroups)
-        env->cgroups = cgroups_open(c->cgroup_root, CGROUPS_NONE, c->cgroup, e);
+        env->cgroups = cgroups_open(c->cgroup_root, CGROUPS_NONE, s->cgroup, e);
     /* crun refuses a machine with both kinds: it gets to see the one that is in use, or, where we
      * may not take mounts away, none. */
     snprintf(s->hide, sizeof s->hide, "%.200s/unified", c->cgroup_root);
@@ -187,8 +188,8 @@ static void open_net(struct setup *s, const struct keeper_config *c, struct env 
         .run_dir = env->run,
         .state_dir = env->state,
         .range = c->net_range,
-        .prefix = c->net_prefix,
-        .table = c->net_table,
+        .prefix = s->net_prefix,
+        .table = s->net_table,
         .account = s->account,
         .accounts = s->accounts,
         .walls_changed = env->walls_changed,
@@ -258,13 +259,32 @@ static int open_folders(struct setup *s, const struct keeper_config *c, struct e
              : make_shared(s->run, "tasks", env->gid, e);
 }
 
+/* Where an older keeper's tasks live we go on as it was called; they end, and the next start has its own. */
+static int choose_names(struct setup *s, const struct keeper_config *c, const struct env *env,
+                        struct err *e)
+{
+    bool known = instance_read(env->state, &s->names);
+    if (known || !older_lives(env->run)) {
+        if (!known && env->mode == KEEPER_MODE_ROOT)
+            older_clear(env->run, c->cgroup_root);
+        if (instance_open(env->state, &s->names, e) < 0)
+            return -1;
+    }
+    s->cgroup = c->cgroup ? c->cgroup : s->names.cgroup;
+    s->net_prefix = c->net_prefix ? c->net_prefix : s->names.net_prefix;
+    s->net_table = c->net_table ? c->net_table : s->names.net_table;
+    log_event(env->log, LOG_INFO_, "keeper.names", "id=%s cgroup=%s bridges=%s table=%s",
+              s->names.id, s->cgroup, s->net_prefix, s->net_table);
+    return 0;
+}
+
 int setup_open(struct setup *s, const struct keeper_config *c, struct env *env, struct err *e)
 {
     *s = (struct setup){ .lock_fd = -1 };
     env->crun_copy = SEALED_NONE;
     if (find_init(s, c->init, e) < 0 || mode_choose(c->mode, c->crun, &env->mode, s->crun, e) < 0 ||
         find_accounts(s, c->net_users, e) < 0 || open_folders(s, c, env, e) < 0 ||
-        open_groups(s, c, env, e) < 0 || probe(c, env, e) < 0)
+        choose_names(s, c, env, e) < 0 || open_groups(s, c, env, e) < 0 || probe(c, env, e) < 0)
         return -1;
     env->init = s->init;
     env->crun = s->crun;
