@@ -75,6 +75,8 @@ static const struct key {
       0 },
     { "net_range", KEY_TEXT, AT(net_range), "", "CIDR", "addresses of jobs (10.203.0.0/16)", 0 },
     { "net_prefix", KEY_TEXT, AT(net_prefix), "", "NAME", "how our bridges are called (nsiID)", 0 },
+    { "registries", KEY_TEXT, AT(registries), "", "HOST[:PORT],…",
+      "registries of images that may be in local networks or on this machine", 0 },
     { "net_users", KEY_TEXT, AT(net_users), "", "NAME,…",
       "accounts of this machine that may connect to jobs, besides root: a proxy, a hub", 0 },
     { "net_table", KEY_TEXT, AT(net_table), "", "NAME", "our table in nftables (nightshift_ID)",
@@ -141,7 +143,7 @@ static const struct key {
       "authorities that its certificate may be of (the machine's)", 0 },
     { "mail_domains", KEY_TEXT, AT(mail_domains), "", "LIST",
       "mail goes to addresses of these domains only, blanks between (all)", 0 },
-    { "webhooks", KEY_CHOICE, AT(webhooks), "network", "none|public|network|any",
+    { "webhooks", KEY_CHOICE, AT(webhooks), "public", "none|public|network|any",
       "where people's webhooks may be: nowhere; on the Internet; also in local networks; also on "
       "this machine and its link",
       0 },

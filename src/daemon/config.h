@@ -24,7 +24,7 @@ struct config {
     uint64_t cpus_milli, mem_bytes, simulate_gpus, gpu_mem_bytes;
     const char *keeper; /* how the keeper comes to be: auto, external */
     const char *containment;
-    const char *cgroup, *net_range, *net_prefix, *net_table, *net_users;
+    const char *cgroup, *net_range, *net_prefix, *net_table, *net_users, *registries;
     bool end_leftovers, network;
     /* jobs */
     uint64_t log_bytes, scratch_bytes, pids_max, uid_min, uid_base;

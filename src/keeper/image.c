@@ -97,6 +97,9 @@ struct image_store *image_open(const struct image_config *c, struct err *e)
     s->grace_ms = c->grace_ms ? c->grace_ms : 600000;
     s->tools.loop = c->loop;
     s->tools.disk = &s->disk;
+    s->tools.registries = c->registries;
+    memcpy(s->tools.uid, c->fetcher, sizeof s->tools.uid);
+    s->disk.gid = c->fetcher[0];
     s->tools.max_bytes = c->max_bytes ? c->max_bytes : UINT64_C(64) << 30;
     s->tools.timeout_ms = c->timeout_ms ? c->timeout_ms : 3600000;
     if (strlen(c->dir) >= sizeof s->disk.dir || strlen(auth) >= sizeof s->tools.authfile) {
@@ -291,7 +294,8 @@ static struct shared *find_shared(struct image_store *s, struct str ref, const c
 }
 
 static struct shared *begin_fetch(struct image_store *s, const struct image_ref *r, const char *ref,
-                                  const char *stamp, int *source, struct err *e)
+                                  const char *stamp, const struct engine_user *u, int *source,
+                                  struct err *e)
 {
     struct shared *sh = xcalloc(1, sizeof *sh);
     struct image_fetch_calls calls = { on_progress, on_fetched, sh };
@@ -300,7 +304,7 @@ static struct shared *begin_fetch(struct image_store *s, const struct image_ref 
     snprintf(sh->stamp, sizeof sh->stamp, "%s", stamp);
     sh->next = s->at_work;
     s->at_work = sh;
-    sh->fetch = image_fetch_begin(&s->tools, r, *source, s->fetches++, &calls, e);
+    sh->fetch = image_fetch_begin(&s->tools, r, u, *source, s->fetches++, &calls, e);
     *source = -1; /* the fetch has it, or has closed it */
     if (sh->fetch)
         return sh;
@@ -326,7 +330,7 @@ static int look_up(struct image_store *s, struct str image, const struct engine_
         return 0;
     w->shared = find_shared(s, buf_str(&ref), stamp);
     if (!w->shared)
-        w->shared = begin_fetch(s, &r, ref.p, stamp, &source, e);
+        w->shared = begin_fetch(s, &r, ref.p, stamp, u, &source, e);
     return w->shared ? 0 : -1;
 }
 

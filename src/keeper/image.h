@@ -34,6 +34,8 @@ struct image_config {
     uint64_t keep_bytes;  /* 200 GiB: what image_prune leaves */
     uint64_t grace_ms;    /* 600,000: image_prune spares what was used since */
     uint64_t timeout_ms;  /* 3,600,000: for one image */
+    uint32_t fetcher[2];    /* accounts that fetch (net_rules.h); 0: root does it */
+    const char *registries; /* that may be in local networks or on this machine, commas between */
     const char *authfile; /* registry passwords, as `skopeo login` writes them; none */
 };
 

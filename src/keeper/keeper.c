@@ -90,7 +90,9 @@ static int check_user(const struct keeper *k, const struct engine_user *u, struc
     if (u->uid < k->env.min_uid)
         return err_set(e, ERR_DENIED, "no job runs as uid %u: the least here is %u", u->uid,
                        k->env.min_uid);
-    bool group_root = u->gid == 0;
+    if (u->uid == FETCHER_UID || u->uid == FETCHER_UID + 1)
+        return err_set(e, ERR_DENIED, "no job runs as uid %u: image tools have it", u->uid);
+    bool group_root = u->gid == 0 || u->gid == FETCHER_UID;
     for (uint32_t i = 0; i < u->n_groups; i++)
         group_root |= u->groups[i] == 0;
     return group_root ? err_set(e, ERR_DENIED, "no job runs with group 0") : 0;

@@ -12,6 +12,8 @@
 #include "sys/log.h"
 #include "sys/loop.h"
 
+#define FETCHER_UID 690000001u /* and the next one: no account has them, and no job */
+
 struct keeper;
 
 /* As on the command line; main.c holds the defaults. */
@@ -35,6 +37,7 @@ struct keeper_config {
     uint64_t simulate_gpus, gpu_mem_mib; /* 0: the real ones */
     const char *gpu_model, *nvml;
     const char *net_range, *net_prefix, *net_table; /* NULL: net.h's, the instance's */
+    const char *registries; /* of images, that may be in local networks; NULL: none */
     const char *net_users; /* accounts that may connect to tasks, besides root; NULL: none */
     bool tidy;             /* stopped, it ends its tasks and leaves no network and no group */
     bool no_network;       /* tasks that want the tenant's network are refused */

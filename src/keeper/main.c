@@ -50,6 +50,8 @@ static const struct opt table[] = {
       0, 0 },
     { "net-users", OPT_TEXT, IN(keeper.net_users), "NAMES",
       "accounts of this machine that may connect to tasks, besides root", 0, 0 },
+    { "registries", OPT_TEXT, IN(keeper.registries), "NAMES",
+      "registries of images that may be in local networks or on this machine", 0, 0 },
     { "node-name", OPT_TEXT, IN(keeper.node_name), "NAME", "this machine's name (the host's)", 0,
       0 },
     { "cpu-milli", OPT_NUMBER, IN(keeper.cpu_milli), "N",

@@ -190,6 +190,7 @@ static void open_net(struct setup *s, const struct keeper_config *c, struct env 
         .range = c->net_range,
         .prefix = s->net_prefix,
         .table = s->net_table,
+        .fetcher = { FETCHER_UID, FETCHER_UID + 1 },
         .account = s->account,
         .accounts = s->accounts,
         .walls_changed = env->walls_changed,
@@ -204,7 +205,7 @@ static void open_net(struct setup *s, const struct keeper_config *c, struct env 
 }
 
 /* Without a place on disk a task's /tmp is a tmpfs, which counts as its memory. */
-static void open_disks(struct env *env)
+static void open_disks(const struct keeper_config *c, struct env *env)
 {
     struct err e;
     char scratch[300], images[300];
@@ -214,7 +215,11 @@ static void open_disks(struct env *env)
     env->scratch = scratch_new(&want, &e);
     if (!env->scratch)
         log_event(env->log, LOG_WARN_, "scratch.missing", "why=%s", e.msg);
-    struct image_config pictures = { .loop = env->loop, .log = env->log, .dir = images };
+    struct image_config pictures = { .loop = env->loop,
+                                     .log = env->log,
+                                     .dir = images,
+                                     .registries = c->registries,
+                                     .fetcher = { FETCHER_UID, FETCHER_UID + 1 } };
     env->images = image_open(&pictures, &env->no_images);
     if (!env->images)
         log_event(env->log, LOG_INFO_, "images.missing", "why=%s", env->no_images.msg);
@@ -295,7 +300,7 @@ int setup_open(struct setup *s, const struct keeper_config *c, struct env *env, 
     rootfs_look("", &env->host);
     if (env->mode == KEEPER_MODE_ROOT) {
         open_net(s, c, env);
-        open_disks(env);
+        open_disks(c, env);
         return 0;
     }
     err_set(&env->no_images, ERR_UNAVAILABLE, "without root only image: host can be run");

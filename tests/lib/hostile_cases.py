@@ -12,6 +12,7 @@ import glob
 import json
 import os
 import re
+import select
 import shutil
 import signal
 import socket
@@ -520,6 +521,38 @@ def _(w):
 @case("sockets without a file are not another's", "Connection refused", "network")
 def _(w):
     return w.attack(f"return connect(b'\\0{MARK}')")
+
+
+def dialled_by_image(w, to):
+    """Somebody listens on all addresses of the machine; did it hear of the image?"""
+    with socket.socket() as s:
+        s.bind(("", 0))
+        s.listen()
+        number = w.c.submit(["true"], uid=ATTACKER, resources=SMALL, image=f"docker://{to}:{s.getsockname()[1]}/x:1")
+
+        def told():
+            """It is tried again later; what the user sees of the first try is in the log too."""
+            if select.select([s], [], [], 0)[0]:
+                return "dialled"
+            with open(w.c.log_path, encoding="utf-8") as f:
+                return next((line for line in f if f"task.failed task={number}.1.0 " in line), None)
+        what = wait_for("a try", told)
+        w.c.ask("POST", f"/v1/jobs/{number}/cancel", {})
+        if what == "dialled" or select.select([s], [], [], 0)[0]:
+            s.accept()[0].close()
+            return "dialled"
+    raise Refused(what)
+
+
+@case("an image's name does not make the machine dial itself", "there is no way to the registry", "image_account")
+def _(w):
+    return dialled_by_image(w, "127.0.0.1")
+
+
+@case("nor by another address of its own", "there is no way to the registry", "image_account")
+def _(w):
+    gateway = w.address()[0].rsplit(".", 1)[0] + ".1"
+    return dialled_by_image(w, gateway)
 
 
 # ---- whoever copies from a job ----

@@ -29,6 +29,8 @@ PROTECTIONS = [
      "the same two, after `nft flush ruleset`"),
     ("account_firewall", "accounts of the machine open no connection to jobs, but for root and `net_users`",
      "services of jobs, by whoever has an account"),
+    ("image_account", "images are fetched by an account of their own, which the firewall keeps from this machine, jobs and local networks",
+     "making the machine dial its own services, those of jobs or of a cloud"),
     ("view", "only the system's folders, the home and volumes are there", "sockets of services in `/run`"),
     ("readonly_system", "the system's folders are read-only", "writing where an administrator left a folder open"),
     ("private_tmp", "a `/tmp` each job", "files of others in `/tmp`"),
