@@ -844,7 +844,7 @@ def _(w):
     return text
 
 
-@case("one caller cannot take all connections, not even from inside a job", "you have 32 connections open",
+@case("one caller cannot take all connections, not even from inside a job", "you have \\d+ connections open",
       "caller_share")
 def _(w):
     body = f"""

@@ -60,7 +60,7 @@ PROTECTIONS = [
     ("token_scope", "a token makes no token that may do more", "a stolen token that is worth more than it was"),
     ("holders", "who has a GPU is told within the tenant only", "names of another tenant's people and jobs"),
     ("body_share", "what one caller sends at once is bounded over all connections", "using up the daemon's memory"),
-    ("caller_share", "one caller gets at most half of the connections", "keeping everybody else from the API"),
+    ("caller_share", "one caller gets at most half of the connections, and as many as are free", "keeping everybody else from the API"),
 ]
 NAMES = [row[0] for row in PROTECTIONS]
 
