@@ -182,8 +182,7 @@ static int library_begin(struct http_server *s, struct err *e)
         { MHD_OPTION_UNESCAPE_CALLBACK, (intptr_t)leave_escaped, NULL },
         { s->tls ? MHD_OPTION_HTTPS_MEM_CERT : MHD_OPTION_END, 0, (void *)(uintptr_t)c->tls_cert },
         { MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)(uintptr_t)c->tls_key },
-        { MHD_OPTION_HTTPS_PRIORITIES, 0,
-          (void *)(uintptr_t)TLS_SUITES },
+        { MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)TLS_SUITES },
         { MHD_OPTION_END, 0, NULL },
     };
     s->mhd = MHD_start_daemon(flags, 0, NULL, NULL, on_request, s, MHD_OPTION_EXTERNAL_LOGGER,

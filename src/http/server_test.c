@@ -343,8 +343,9 @@ static void tls_begin_with(struct tls_client *tc, struct trial *t, const char *c
     struct err e;
     CHECK(pipe2(in, O_CLOEXEC) == 0 && pipe2(out, O_CLOEXEC) == 0);
     snprintf(at, sizeof at, "127.0.0.1:%u", http_port(t->server));
-    const char *argv[] = { "openssl", "s_client", "-quiet",  "-connect", at,
-                           cipher ? "-tls1_2" : NULL, "-cipher", cipher, NULL };
+    const char *argv[] = { "openssl",  "s_client", "-quiet",
+                           "-connect", at,         cipher ? "-tls1_2" : NULL,
+                           "-cipher",  cipher,     NULL };
     struct process_spec spec = { .argv = argv, .fd = { in[0], out[1], PROCESS_NO_FD } };
     *tc = (struct tls_client){ .in = in[1] };
     tc->p = process_spawn(t->loop, &spec, tls_ended, tc, &e);
@@ -375,7 +376,8 @@ static void tls_end(struct tls_client *tc)
 static void tls_has_suites_without_static_keys_and_cbc(void)
 {
     static const char *const refused[] = { "AES256-GCM-SHA384:AES128-GCM-SHA256:AES128-SHA256",
-                                           "ECDHE-RSA-AES128-SHA:ECDHE-ECDSA-AES128-SHA:ECDHE-RSA-AES256-SHA384:ECDHE-ECDSA-AES256-SHA384",
+                                           "ECDHE-RSA-AES128-SHA:ECDHE-ECDSA-AES128-SHA:ECDHE-RSA-"
+                                           "AES256-SHA384:ECDHE-ECDSA-AES256-SHA384",
                                            "DHE-RSA-AES256-GCM-SHA384" };
     AUTO(pem_free) struct pem pem = pem_new();
     struct trial t;

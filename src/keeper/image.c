@@ -293,9 +293,8 @@ static struct shared *find_shared(struct image_store *s, struct str ref, const c
     return NULL;
 }
 
-static struct shared *begin_fetch(struct image_store *s, const struct image_ref *r, const char *ref,
-                                  const char *stamp, const struct engine_user *u, int *source,
-                                  struct err *e)
+static struct shared *begin_fetch(struct image_store *s, struct image_fetch_what *what,
+                                  const char *ref, const char *stamp, struct err *e)
 {
     struct shared *sh = xcalloc(1, sizeof *sh);
     struct image_fetch_calls calls = { on_progress, on_fetched, sh };
@@ -304,8 +303,8 @@ static struct shared *begin_fetch(struct image_store *s, const struct image_ref 
     snprintf(sh->stamp, sizeof sh->stamp, "%s", stamp);
     sh->next = s->at_work;
     s->at_work = sh;
-    sh->fetch = image_fetch_begin(&s->tools, r, u, *source, s->fetches++, &calls, e);
-    *source = -1; /* the fetch has it, or has closed it */
+    what->number = s->fetches++;
+    sh->fetch = image_fetch_begin(&s->tools, what, &calls, e);
     if (sh->fetch)
         return sh;
     shared_free(sh);
@@ -329,8 +328,11 @@ static int look_up(struct image_store *s, struct str image, const struct engine_
     if (image_disk_lookup(&s->disk, buf_str(&ref), stamp, w->digest))
         return 0;
     w->shared = find_shared(s, buf_str(&ref), stamp);
-    if (!w->shared)
-        w->shared = begin_fetch(s, &r, ref.p, stamp, u, &source, e);
+    if (w->shared)
+        return 0;
+    struct image_fetch_what what = { .ref = &r, .user = u, .source = source };
+    source = -1; /* the fetch has it, or has closed it */
+    w->shared = begin_fetch(s, &what, ref.p, stamp, e);
     return w->shared ? 0 : -1;
 }
 

@@ -29,9 +29,9 @@ struct image_fetch {
     bool too_large;
     struct arena arena;
     struct image_manifest manifest;
-    bool jailed;   /* with less power than ours */
-    uint32_t uid;  /* who copies; 0: root */
-    char *groups;  /* of a user whose file it is */
+    bool jailed;  /* with less power than ours */
+    uint32_t uid; /* who copies; 0: root */
+    char *groups; /* of a user whose file it is */
     char digest[IMAGE_DIGEST];
     char layout[IMAGE_PATH_MAX], part[IMAGE_PATH_MAX];
 };
@@ -64,7 +64,8 @@ static const char *seen(struct image_fetch *f, const char *path)
 {
     const char *dir = f->tools->disk->dir;
     bool moved = f->jailed && strncmp(path, dir, strlen(dir)) == 0;
-    return arena_printf(&f->arena, "%s%s", moved ? IMAGE_VIEW : "", path + (moved ? strlen(dir) : 0));
+    return arena_printf(&f->arena, "%s%s", moved ? IMAGE_VIEW : "",
+                        path + (moved ? strlen(dir) : 0));
 }
 
 static void build_copy(struct image_fetch *f, const char **argv)
@@ -115,7 +116,8 @@ static const struct complaint {
     { "unreachable", ERR_UNAVAILABLE, "image '%s': there is no way to %s",
       "check this machine's network, or use a file: docker-archive:/image.tar" },
     { "no route to host", ERR_UNAVAILABLE, "image '%s': there is no way to %s",
-      "check this machine's network; one in a local network has to be in the setting `registries`" },
+      "check this machine's network; one in a local network has to be in the setting "
+      "`registries`" },
     { "x509", ERR_UNAVAILABLE, "image '%s': the certificate of %s is not trusted here",
       "ask an administrator to install the registry's certificate authority" },
     { "manifest unknown", ERR_NOT_FOUND, "there is no image '%s' at %s", "check its name and tag" },
@@ -439,7 +441,8 @@ static int make_layout(struct image_fetch *f, struct err *e)
     snprintf(name, sizeof name, "%u", f->number);
     image_disk_path(f->tools->disk, "layout", name, ".part", f->layout);
     snprintf(link, sizeof link, "%s/blobs", f->layout);
-    if (mkdir(f->layout, 0700) < 0 || (f->uid && chown(f->layout, f->uid, f->tools->disk->gid) < 0) ||
+    if (mkdir(f->layout, 0700) < 0 ||
+        (f->uid && chown(f->layout, f->uid, f->tools->disk->gid) < 0) ||
         symlink("../../blobs", link) < 0)
         return err_set(e, ERR_UNAVAILABLE, "cannot make '%s': %s", f->layout, strerror(errno));
     return 0;
@@ -473,21 +476,21 @@ static void choose_account(struct image_fetch *f, const struct engine_user *user
     f->groups = xstrdup(list.full ? "" : list.p);
 }
 
-struct image_fetch *image_fetch_begin(const struct image_tools *t, const struct image_ref *ref,
-                                      const struct engine_user *user, int source, unsigned number,
+struct image_fetch *image_fetch_begin(const struct image_tools *t,
+                                      const struct image_fetch_what *what,
                                       const struct image_fetch_calls *calls, struct err *e)
 {
     struct image_fetch *f = xcalloc(1, sizeof *f);
     *f = (struct image_fetch){ .tools = t,
-                               .ref = *ref,
+                               .ref = *what->ref,
                                .label = BUF(2048),
                                .calls = *calls,
-                               .source = source,
-                               .number = number,
+                               .source = what->source,
+                               .number = what->number,
                                .step = &steps[0],
                                .began_ms = mono_ms() };
-    image_ref_format(ref, &f->label);
-    choose_account(f, user);
+    image_ref_format(what->ref, &f->label);
+    choose_account(f, what->user);
     f->look = loop_timer(t->loop, on_look, f);
     if (make_layout(f, e) < 0 || run_step(f, e) < 0)
         return fetch_free(f);

@@ -38,9 +38,9 @@ struct keeper_config {
     const char *gpu_model, *nvml;
     const char *net_range, *net_prefix, *net_table; /* NULL: net.h's, the instance's */
     const char *registries; /* of images, that may be in local networks; NULL: none */
-    const char *net_users; /* accounts that may connect to tasks, besides root; NULL: none */
-    bool tidy;             /* stopped, it ends its tasks and leaves no network and no group */
-    bool no_network;       /* tasks that want the tenant's network are refused */
+    const char *net_users;  /* accounts that may connect to tasks, besides root; NULL: none */
+    bool tidy;              /* stopped, it ends its tasks and leaves no network and no group */
+    bool no_network;        /* tasks that want the tenant's network are refused */
 };
 
 /* Finds the tasks there are, and listens. */
