@@ -4,6 +4,7 @@ In a network namespace of its own (t0315-instances.sh): what is listed here is o
 """
 import glob
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -175,6 +176,29 @@ def _(_c):
     finally:
         one.close()
         subprocess.run(["nft", "delete", "table", "inet", "nightshift"], check=False, stderr=subprocess.DEVNULL)
+
+
+@case("a registry on this machine is asked where it is listed, and only there")
+def _(_c):
+    if not cl.shutil.which("skopeo") or not cl.shutil.which("umoci"):
+        raise Skip("skopeo or umoci is not installed")
+    with socket.socket() as s:
+        s.bind(("", 0))
+        s.listen()
+        at = s.getsockname()[1]
+        one = Default("--registries", f"lab.example,127.0.0.1:{at}")
+        try:
+            one.up()
+            _, job = one.serve()
+            number = one.submit(["true"], image=f"docker://127.0.0.1:{at}/x:1", resources=SMALL)
+            wait_for("the registry to be asked", lambda: select.select([s], [], [], 0)[0])
+            s.accept()[0].close()
+            one.ask("POST", f"/v1/jobs/{number}/cancel", {})
+            other = one.submit(["true"], image=f"docker://{job}:8000/x:1", resources=SMALL)
+            wait_for("a try", lambda: f"task.failed task={other}.1.0 " in one.log_tail(1000))
+            assert "there is no way to the registry" in one.log_tail(1000), one.log_tail()
+        finally:
+            one.close()
 
 
 # ---- make run ----
