@@ -128,9 +128,10 @@ static struct ns *add_ns(struct net_pool *p, const struct net_slot *slot, enum n
 static void forget_ns(struct ns *ns)
 {
     struct tenant *t = ns->pool->tenant[ns->slot.number];
-    for (size_t i = 0; i < t->n; i++)
-        if (t->ns[i] == ns)
-            t->ns[i--] = t->ns[--t->n];
+    size_t at = 0;
+    while (t->ns[at] != ns)
+        at++;
+    t->ns[at] = t->ns[--t->n];
     net_slot_stop(ns->job);
     free(ns);
 }
