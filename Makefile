@@ -24,6 +24,9 @@ run: deps                   ## build and start it here, with simulated GPUs (POR
 	@$(MAKE) --no-print-directory all
 	@PORT='$(PORT)' STATE='$(STATE)' ./tools/run $(B)
 
+stop:                       ## end what `make run` started in another terminal (STATE=DIR)
+	@STATE='$(STATE)' ./tools/run --stop $(B)
+
 lab: deps                   ## simulate a week of a small lab, print the report
 	@$(MAKE) --no-print-directory all
 	@./$(B)/nightshift-sim lab --out $(B)/lab
@@ -138,5 +141,5 @@ clean:                      ## remove every build folder
 help:                       ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
 
-.PHONY: all benches run lab test tests check test-system test-long flake-hunt test-distros test-kube test-kube-long asan tsan coverage fuzz lint tidy bench bench-slurm \
+.PHONY: all benches run stop lab test tests check test-system test-long flake-hunt test-distros test-kube test-kube-long asan tsan coverage fuzz lint tidy bench bench-slurm \
 	bench-many bench-clients bench-kube gates fmt deps deps-dev install clean help

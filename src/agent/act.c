@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "node/gpu_process.h"
+#include "node/instance.h"
 #include "sys/file.h"
 
 #define PAUSED_MAX REPORT_TASKS_MAX
@@ -76,7 +77,11 @@ static uint32_t find_paused(const struct act *a, const char *task)
 static int open_group(const struct act *a, const char *controller, const char *task)
 {
     char path[600];
-    snprintf(path, sizeof path, "%s/%s%s", a->at.cgroup_root, controller, a->at.cgroup);
+    struct instance in;
+    if (!a->at.cgroup)
+        (void)instance_read(a->at.state, &in);
+    snprintf(path, sizeof path, "%s/%s%s", a->at.cgroup_root, controller,
+             a->at.cgroup ? a->at.cgroup : in.cgroup);
     AUTO(file_close_p) int all = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     return all < 0 ? -1 : openat(all, task, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }

@@ -26,8 +26,9 @@ enum act_what {
 struct act;
 
 struct act_places {
-    const char *cgroup_root, *cgroup; /* as usage.h has them */
+    const char *cgroup_root, *cgroup; /* as load.h has them */
     const char *file;                 /* what is paused */
+    const char *state;                /* as load.h has it */
 };
 
 struct act *act_new(const struct act_places *p); /* the texts are borrowed */

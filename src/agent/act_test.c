@@ -43,7 +43,7 @@ static void folders(struct place *p, const char *const *names, size_t n)
 
 static struct act *make(const struct place *p)
 {
-    return act_new(&(struct act_places){ p->root, "ns", p->file });
+    return act_new(&(struct act_places){ p->root, "ns", p->file, NULL });
 }
 
 /* The last answer after these commands. */

@@ -290,7 +290,8 @@ static void open_control(struct agent *a)
     mkdir(c->keep, 0700);
     if (hold_load(a->hold_file, &a->hold, &e) < 0)
         log_event(a->log, LOG_WARN_, "agent.hold", "why=%s", e.msg);
-    a->act = act_new(&(struct act_places){ c->load.cgroup_root, c->load.cgroup, a->act_file });
+    a->act = act_new(
+        &(struct act_places){ c->load.cgroup_root, c->load.cgroup, a->act_file, c->load.state });
     if (!c->control || !c->control[0])
         return;
     snprintf(folder, sizeof folder, "%.*s",

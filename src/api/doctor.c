@@ -121,6 +121,21 @@ static const char *clock_text(const struct control *c, char *out, size_t n)
     return out;
 }
 
+/* As doctor.h wants it. */
+static const char *networks_text(const struct engine *en, char *out, size_t n)
+{
+    struct engine_walls w = { 0 };
+    if (en->ops->walls)
+        en->ops->walls(en->self, &w);
+    if (w.known && !w.there)
+        snprintf(out, n, "lost");
+    else if (w.known && w.reloads)
+        snprintf(out, n, "yes %llu", (unsigned long long)w.reloads);
+    else
+        snprintf(out, n, "%s", en->caps[CAP_NETWORK] ? "yes" : "no");
+    return out;
+}
+
 static int start_child(struct doctor *d, struct err *e)
 {
     const struct api_config *c = &d->api->config;
@@ -128,7 +143,7 @@ static int start_child(struct doctor *d, struct err *e)
     const char *argv[ARGS_MAX], *mode = c->mode(c->mode_ctx);
     struct store_log_sum logs = { 0 };
     struct err trouble = { 0 }, silent = { 0 };
-    char bytes[32], audit[160], clock[64];
+    char bytes[32], audit[160], clock[64], networks[32];
     size_t n = 0;
     int ends[2];
     while (c->doctor_argv[n] && n + 15 < ARGS_MAX) {
@@ -151,7 +166,7 @@ static int start_child(struct doctor *d, struct err *e)
     argv[n++] = ready ? "" : trouble.msg;
     if (ready && en->caps) {
         argv[n++] = "--networks";
-        argv[n++] = en->caps[CAP_NETWORK] ? "yes" : "no";
+        argv[n++] = networks_text(en, networks, sizeof networks);
     }
     argv[n++] = "--keeper-silent";
     argv[n++] = control_answers(c->control, &silent) ? "" : silent.msg;

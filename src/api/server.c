@@ -209,6 +209,20 @@ static void put_pass_seconds(struct buf *b, const struct control_stats *s)
     buf_printf(b, "nightshift_pass_seconds_sum %.9f\n", (double)s->pass_ns_sum / 1e9);
 }
 
+static void put_walls(const struct engine *en, struct buf *b)
+{
+    struct engine_walls w = { 0 };
+    if (en->ops && en->ops->walls)
+        en->ops->walls(en->self, &w);
+    if (!w.known)
+        return;
+    metric(b, "firewall_holds", "gauge", "1 while the firewall between tenants is there.");
+    buf_printf(b, "nightshift_firewall_holds %d\n", w.there);
+    metric(b, "firewall_reloads", "counter",
+           "How often somebody took the firewall away, and it was loaded again.");
+    buf_printf(b, "nightshift_firewall_reloads_total %llu\n", (unsigned long long)w.reloads);
+}
+
 int api_metrics(struct call *c, struct err *e)
 {
     AUTO(buf_free) struct buf b = BUF(16 << 20);
@@ -271,6 +285,7 @@ int api_metrics(struct call *c, struct err *e)
     buf_printf(&b, "nightshift_removing_held %d\n", clock.holds);
     metric(&b, "resident_bytes", "gauge", "Memory of the daemon.");
     buf_printf(&b, "nightshift_resident_bytes %llu\n", (unsigned long long)rss_bytes());
+    put_walls(control_engine(ctl), &b);
     put_notice_metrics(c->api, &b);
     if (put_machines(c, &b, e) < 0)
         return -1;

@@ -24,7 +24,7 @@ struct config {
     uint64_t cpus_milli, mem_bytes, simulate_gpus, gpu_mem_bytes;
     const char *keeper; /* how the keeper comes to be: auto, external */
     const char *containment;
-    const char *cgroup, *net_range, *net_prefix, *net_table;
+    const char *cgroup, *net_range, *net_prefix, *net_table, *net_users, *registries;
     bool end_leftovers, forget_tasks, network;
     /* jobs */
     uint64_t images_bytes, log_bytes, scratch_bytes, pids_max, uid_min, uid_base;
@@ -57,7 +57,7 @@ struct config {
     const char *clock;          /* for --check: "ok", or how far it is off; or NULL */
     const char *engine_trouble; /* for --check: why it takes no work; "": it does; or NULL */
     const char *keeper_silent;  /* for --check: it does not answer; "": it does; or NULL */
-    const char *networks;       /* for --check: "yes" or "no", as the daemon heard; or NULL */
+    const char *networks;       /* for --check: see doctor.h; NULL: no daemon asks */
     const char *mail_trouble;   /* for --check: why a letter was not taken; "": none; or NULL */
     const char *logs_kept;      /* for --check: bytes of logs, as the daemon knows them; or NULL */
 };

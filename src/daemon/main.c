@@ -132,6 +132,8 @@ static void keeper_command(struct daemon *d)
     keeper_arg(d, "--net-range", c->net_range);
     keeper_arg(d, "--net-prefix", c->net_prefix);
     keeper_arg(d, "--net-table", c->net_table);
+    keeper_arg(d, "--net-users", c->net_users);
+    keeper_arg(d, "--registries", c->registries);
     keeper_number(d, "--min-uid", c->uid_min);
     keeper_number(d, "--cpu-milli", c->cpus_milli);
     keeper_number(d, "--mem-mib", c->mem_bytes >> 20);

@@ -92,6 +92,33 @@ void check_overlayfs(const struct doctor_in *in, struct doctor_result *r)
                "after a kernel update a reboot");
 }
 
+/* A daemon in systemd's sandbox has a second /proc over it; the first line is the machine's. */
+void check_processes(const struct doctor_in *in, struct doctor_result *r)
+{
+    AUTO(buf_free) struct buf text = BUF(1u << 20);
+    struct str rest, line = { "", 0 };
+    bool found = false;
+    if (!look_read(in, "/proc/self/mounts", 1u << 20, &text)) {
+        say_skip(r, "what is mounted cannot be read");
+        return;
+    }
+    rest = buf_str(&text);
+    while (!found && str_next_line(&rest, &line))
+        found = memmem(line.p, line.n, " /proc proc ", 12) != NULL;
+    if (!found) {
+        say_skip(r, "/proc is not among the mounts");
+        return;
+    }
+    const char *option = memmem(line.p, line.n, "hidepid=", 8);
+    if (option && option[8] != '0' && option[8] != 'o') {
+        say_good(r, "accounts of this machine see their own processes only");
+        return;
+    }
+    say_skip(r, "every account of this machine sees the command lines of all jobs");
+    say_fix(r, "mount -o remount,hidepid=2 /proc, and for good in /etc/fstab: "
+               "proc /proc proc hidepid=2 0 0");
+}
+
 void check_inotify(const struct doctor_in *in, struct doctor_result *r)
 {
     static const struct {

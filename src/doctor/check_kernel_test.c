@@ -45,6 +45,21 @@ static void a_clock_before_the_store_or_the_build_is_told(void)
     CHECK_SAYS(&p, check_clock, DOCTOR_BAD, "the store was written", "chronyc makestep");
 }
 
+static void processes_that_all_can_see_are_told(void)
+{
+    AUTO(patient_clear) struct patient p;
+    patient_init(&p);
+    fake_file(&p.host, "/proc/self/mounts",
+              "proc /proc proc rw,nosuid 0 0\n"
+              "proc /proc proc rw,hidepid=invisible 0 0\n");
+    CHECK_SAYS(&p, check_processes, DOCTOR_SKIP, "command lines of all jobs", "hidepid=2");
+    fake_file(&p.host, "/proc/self/mounts",
+              "none / ext4 rw 0 0\nproc /proc proc rw,hidepid=2 0 0\n");
+    CHECK_SAYS(&p, check_processes, DOCTOR_GOOD, "their own processes only", NULL);
+    fake_file(&p.host, "/proc/self/mounts", "");
+    CHECK_SAYS(&p, check_processes, DOCTOR_SKIP, "not among", NULL);
+}
+
 static void overlayfs_may_be_built_in_or_a_module(void)
 {
     AUTO(patient_clear) struct patient p;
@@ -106,6 +121,7 @@ static void the_switches_of_debian_and_ubuntu_are_named(void)
 }
 
 static const struct test tests[] = {
+    { "processes that everybody can see are told", processes_that_all_can_see_are_told },
     { "an old kernel is refused", an_old_kernel_is_refused },
     { "a clock that nobody keeps is told", a_clock_that_nobody_keeps_is_told },
     { "a clock before the store or the build is told",

@@ -133,6 +133,20 @@ void check_network(const struct doctor_in *in, struct doctor_result *r)
         say_fix(r,
                 "see net.missing in its log (journalctl -u nightshift-keeper); it tries again by "
                 "itself, at once after systemctl restart nightshift-keeper");
+    } else if (in->networks && strcmp(in->networks, "lost") == 0) {
+        say_bad(r, "the firewall between tenants was taken away, and cannot be loaded again: jobs "
+                   "have no network until it is");
+        say_fix(r,
+                "see net.rules_lost in the keeper's log (journalctl -u nightshift-keeper), and try "
+                "by hand: nft -c -f RUN/net/rules.nft; the keeper tries once a second");
+    } else if (in->networks && strncmp(in->networks, "yes ", 4) == 0) {
+        say_good(
+            r,
+            "the firewall between tenants is there; somebody took it away %s times, and it was "
+            "loaded again",
+            in->networks + 4);
+        say_fix(r, "look for what flushes the rules of nftables here: another firewall, a script "
+                   "that begins with `flush ruleset`");
     } else if (!has_program(in, "ip")) {
         say_skip(r,
                  "ip is missing: nothing of Nightshift needs it, whoever looks for a fault does");

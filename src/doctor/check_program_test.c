@@ -62,6 +62,10 @@ static void networks_of_tenants_need_nft_and_plugins(void)
     CHECK_SAYS(&p, check_network, DOCTOR_GOOD, "nft and ip", NULL);
     p.in.networks = "no";
     CHECK_SAYS(&p, check_network, DOCTOR_BAD, "could not make networks", "net.missing");
+    p.in.networks = "lost";
+    CHECK_SAYS(&p, check_network, DOCTOR_BAD, "cannot be loaded again", "net.rules_lost");
+    p.in.networks = "yes 3";
+    CHECK_SAYS(&p, check_network, DOCTOR_GOOD, "took it away 3 times", "flush ruleset");
     p.in.networks = "yes";
     CHECK_SAYS(&p, check_network, DOCTOR_GOOD, "nft and ip", NULL);
     CHECK_SAYS(&p, check_cni_plugins, DOCTOR_GOOD, "bridge and host-local", NULL);

@@ -6,6 +6,7 @@
 
 doctor_fn check_nvidia_driver, check_nvidia_versions, check_gpus_answer, check_gpu_devices;
 doctor_fn check_kernel, check_clock, check_overlayfs, check_inotify, check_user_namespaces;
+doctor_fn check_processes;
 doctor_fn check_cgroups, check_cgroup_controllers, check_cgroup_delegation, check_swap_limits;
 doctor_fn check_crun, check_criu, check_images, check_network, check_cni_plugins, check_scratch,
     check_own_programs;

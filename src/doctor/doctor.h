@@ -71,7 +71,9 @@ struct doctor_in {
     const char *audit;          /* "ok ROWS" or "row N: WHY", from that daemon; or NULL */
     const char *engine_trouble; /* why it takes no work, from that daemon; "": it does; or NULL */
     const char *keeper_silent; /* that it does not answer, from that daemon; "": it does; or NULL */
-    const char *networks; /* "yes" or "no": can the keeper make them, from that daemon; or NULL */
+    /* Can the keeper make them, from that daemon: "yes", "yes N" (the firewall between them was taken
+     * away by somebody N times, and is there again), "lost" (it is not) or "no"; or NULL. */
+    const char *networks;
     const char *mail_server;  /* as the settings have it; NULL: none */
     const char *mail_trouble; /* why a letter was not taken, from that daemon; "": none; or NULL */
     const struct doctor_kube *kube; /* jobs run on Kubernetes; NULL: on this machine */

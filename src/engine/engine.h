@@ -189,6 +189,12 @@ struct engine_word {
     bool final; /* it will not be placed as it is: it is not observed again */
 };
 
+/* The firewall between tenants on this machine. */
+struct engine_walls {
+    bool known, there;
+    uint64_t reloads; /* how often somebody took it away, since the engine came up */
+};
+
 /* Those an engine lacks (see caps) may be NULL.  -1: refused at once, with the reason. */
 struct engine_ops {
     const char *name;
@@ -219,6 +225,7 @@ struct engine_ops {
     void (*keep)(void *self, uint64_t job);
     /* How long ago it last said anything, when it is asked now and then; -1: not known. */
     int64_t (*heard_ms)(void *self);
+    void (*walls)(void *self, struct engine_walls *out); /* as it was last heard */
     void (*free)(void *self);
 };
 

@@ -34,19 +34,21 @@ static void count_peer(struct http_server *s, uint64_t key, int change)
         map_remove(&s->by_peer, key);
 }
 
-static bool has_share(struct http_server *s, uint64_t key, struct err *e)
+/* `most` is at least one: a newcomer gets in while anything is free. */
+static bool has_share(struct http_server *s, uint64_t key, size_t most, struct err *e)
 {
-    if (peer_connections(s, key) < s->per_peer_max || weak_here("caller_share"))
+    uint64_t n = peer_connections(s, key);
+    if (n < most || weak_here("caller_share"))
         return true;
-    err_set(e, ERR_UNAVAILABLE, "you have %zu connections open; the limit is %zu", s->per_peer_max,
-            s->per_peer_max);
+    err_set(e, ERR_UNAVAILABLE, "you have %llu connections open; the limit is %zu",
+            (unsigned long long)n, most);
     err_hint(e, "close some, or try again later");
     return false;
 }
 
 bool conn_take_share(struct http_server *s, uint64_t peer_key, struct err *e)
 {
-    if (!has_share(s, peer_key, e))
+    if (!has_share(s, peer_key, s->per_peer_max, e))
         return false;
     count_peer(s, peer_key, +1);
     return true;
@@ -60,8 +62,11 @@ void conn_give_share(struct http_server *s, uint64_t peer_key)
 /* A trusted proxy may have all of them; whom it calls for have their shares by request. */
 static bool room_for(struct http_server *s, const struct conn *c, struct err *e)
 {
-    if (s->connections < s->config.connections_max)
-        return c->trusted || has_share(s, c->peer_key, e);
+    /* As many as are still free: the first may have half, two of them three quarters, and so on, so that a few
+     * addresses never hold all. */
+    size_t free_ones = s->config.connections_max - MIN(s->connections, s->config.connections_max);
+    if (free_ones > 0)
+        return c->trusted || has_share(s, c->peer_key, MIN(free_ones, s->per_peer_max), e);
     err_set(e, ERR_UNAVAILABLE, "all %u connections are taken", s->config.connections_max);
     err_hint(e, "close some, or try again later");
     return false;

@@ -41,7 +41,7 @@ struct http_config {
     /* Addresses and networks whose X-Forwarded-For and X-Forwarded-Proto count; NULL: nobody's. */
     const char *trusted_proxies;
     size_t body_max;          /* bytes; more is 413 */
-    uint32_t connections_max; /* 0: 1024; one peer may have half of them */
+    uint32_t connections_max; /* 0: 1024; one peer may have as many as are free, so half */
     uint32_t timeout_s; /* 0: 30; for a request to arrive (a large body has longer), and idle */
     uint32_t rate_per_s, rate_burst; /* of one peer address or uid; 0: no limit */
     size_t stream_queue_max; /* bytes that may wait for a slow reader of a stream; 0: 1 MiB */

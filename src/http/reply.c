@@ -75,6 +75,8 @@ void reply_with(struct http_request *rq, int status, struct MHD_Response *respon
     for (size_t i = 0; i < ARRAY_LEN(defaults); i++)
         if (!has_header(rq, defaults[i].name))
             MHD_add_response_header(response, defaults[i].name, defaults[i].value);
+    if (rq->conn->server->tls) /* half a year: browsers never ask this host in the open again */
+        MHD_add_response_header(response, "Strict-Transport-Security", "max-age=15768000");
     if (rq->conn->server->quiesced && status != MHD_HTTP_SWITCHING_PROTOCOLS)
         MHD_add_response_header(response, "Connection", "close");
     rq->answered = true;

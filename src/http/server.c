@@ -6,6 +6,10 @@
 #include "http/listen.h"
 #include "http/state.h"
 
+/* Keys that nobody can open later (no static RSA), and ciphers that protect what they hide (no CBC). */
+#define TLS_SUITES                                                                                 \
+    "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:-KX-ALL:+ECDHE-ECDSA:+ECDHE-RSA:-CIPHER-ALL:"      \
+    "+AES-256-GCM:+CHACHA20-POLY1305:+AES-128-GCM:-MAC-ALL:+AEAD"
 #define CONNECTIONS_MAX 1024
 #define TIMEOUT_S 30
 #define STREAM_QUEUE_MAX (1u << 20)
@@ -178,8 +182,7 @@ static int library_begin(struct http_server *s, struct err *e)
         { MHD_OPTION_UNESCAPE_CALLBACK, (intptr_t)leave_escaped, NULL },
         { s->tls ? MHD_OPTION_HTTPS_MEM_CERT : MHD_OPTION_END, 0, (void *)(uintptr_t)c->tls_cert },
         { MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)(uintptr_t)c->tls_key },
-        { MHD_OPTION_HTTPS_PRIORITIES, 0,
-          (void *)(uintptr_t) "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2" },
+        { MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)TLS_SUITES },
         { MHD_OPTION_END, 0, NULL },
     };
     s->mhd = MHD_start_daemon(flags, 0, NULL, NULL, on_request, s, MHD_OPTION_EXTERNAL_LOGGER,

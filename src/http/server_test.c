@@ -121,6 +121,50 @@ static void connections_are_limited_for_one_and_for_all(void)
     trial_end(&t);
 }
 
+static void client_from(struct try_client *c, struct trial *t, const char *address)
+{
+    struct sockaddr_in from = { .sin_family = AF_INET }, to = from;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    CHECK(inet_pton(AF_INET, address, &from.sin_addr) == 1);
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    to.sin_port = htons(http_port(t->server));
+    CHECK(bind(fd, (struct sockaddr *)&from, sizeof from) == 0);
+    CHECK(connect(fd, (struct sockaddr *)&to, sizeof to) == 0);
+    try_client_begin(c, t->loop, fd);
+}
+
+/* Three addresses that take what they can get leave one for a fourth. */
+static void a_few_addresses_never_hold_all_connections(void)
+{
+    static const struct {
+        const char *address;
+        size_t gets;
+    } callers[] = { { "127.0.0.2", 8 }, { "127.0.0.3", 4 }, { "127.0.0.4", 2 } };
+    struct trial t;
+    struct try_client cl[16], last;
+    size_t n = 0;
+    struct http_config c = { .handler = hello, .connections_max = 16 };
+    trial_begin(&t, &c);
+    for (size_t i = 0; i < ARRAY_LEN(callers); i++) {
+        for (size_t k = 0; k < callers[i].gets; k++, n++) {
+            client_from(&cl[n], &t, callers[i].address);
+            try_send(&cl[n], GET_KEEP);
+            try_hear(&cl[n], "hello");
+        }
+        client_from(&last, &t, callers[i].address);
+        CHECK_AT(i, strstr(try_hear(&last, NULL), "connections open; the limit is"));
+        try_client_end(&last);
+        try_turns(t.loop);
+    }
+    client_from(&last, &t, "127.0.0.5");
+    try_send(&last, GET_KEEP);
+    try_hear(&last, "hello");
+    try_client_end(&last);
+    while (n > 0)
+        try_client_end(&cl[--n]);
+    trial_end(&t);
+}
+
 /* ---- time ---- */
 
 static void an_idle_connection_is_closed(void)
@@ -292,14 +336,16 @@ static bool tls_has_ended(void *ctx)
     return ((struct tls_client *)ctx)->ended;
 }
 
-static void tls_begin(struct tls_client *tc, struct trial *t)
+static void tls_begin_with(struct tls_client *tc, struct trial *t, const char *cipher)
 {
     char at[32];
     int in[2], out[2];
     struct err e;
     CHECK(pipe2(in, O_CLOEXEC) == 0 && pipe2(out, O_CLOEXEC) == 0);
     snprintf(at, sizeof at, "127.0.0.1:%u", http_port(t->server));
-    const char *argv[] = { "openssl", "s_client", "-quiet", "-connect", at, NULL };
+    const char *argv[] = { "openssl",  "s_client", "-quiet",
+                           "-connect", at,         cipher ? "-tls1_2" : NULL,
+                           "-cipher",  cipher,     NULL };
     struct process_spec spec = { .argv = argv, .fd = { in[0], out[1], PROCESS_NO_FD } };
     *tc = (struct tls_client){ .in = in[1] };
     tc->p = process_spawn(t->loop, &spec, tls_ended, tc, &e);
@@ -307,6 +353,11 @@ static void tls_begin(struct tls_client *tc, struct trial *t)
     close(in[0]);
     close(out[1]);
     try_client_begin(&tc->cl, t->loop, out[0]);
+}
+
+static void tls_begin(struct tls_client *tc, struct trial *t)
+{
+    tls_begin_with(tc, t, NULL);
 }
 
 static void tls_send(struct tls_client *tc, const char *text)
@@ -320,6 +371,29 @@ static void tls_end(struct tls_client *tc)
     try_client_end(&tc->cl);
     process_kill(tc->p, 15);
     process_free(tc->p);
+}
+
+static void tls_has_suites_without_static_keys_and_cbc(void)
+{
+    static const char *const refused[] = { "AES256-GCM-SHA384:AES128-GCM-SHA256:AES128-SHA256",
+                                           "ECDHE-RSA-AES128-SHA:ECDHE-ECDSA-AES128-SHA:ECDHE-RSA-"
+                                           "AES256-SHA384:ECDHE-ECDSA-AES256-SHA384",
+                                           "DHE-RSA-AES256-GCM-SHA384" };
+    AUTO(pem_free) struct pem pem = pem_new();
+    struct trial t;
+    struct tls_client tc;
+    struct http_config c = { .handler = hello, .tls_cert = pem.cert.p, .tls_key = pem.key.p };
+    trial_begin(&t, &c);
+    for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
+        tls_begin_with(&tc, &t, refused[i]);
+        try_until(t.loop, tls_has_ended, &tc);
+        tls_end(&tc);
+    }
+    tls_begin_with(&tc, &t, "ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES128-GCM-SHA256");
+    tls_send(&tc, GET_KEEP);
+    CHECK(strstr(try_hear(&tc.cl, "hello"), "Strict-Transport-Security: max-age="));
+    tls_end(&tc);
+    trial_end(&t);
 }
 
 static void tls_carries_replies_streams_and_refusals(void)
@@ -484,6 +558,9 @@ static const struct test tests[] = {
     { "a request that falls silent is cut", silence_in_a_request_is_cut },
     { "a handler may take longer than a client may", a_handler_may_take_longer_than_a_client },
     { "a reply that nobody reads is given up", a_reply_that_nobody_reads_is_given_up },
+    { "TLS has suites without static keys and CBC, and says that it stays",
+      tls_has_suites_without_static_keys_and_cbc },
+    { "a few addresses never hold all connections", a_few_addresses_never_hold_all_connections },
     { "TLS carries replies and streams, and its clients' leaving is noticed",
       tls_carries_replies_streams_and_refusals },
     { "plain words to a TLS port do no harm", plain_words_to_a_tls_port_do_no_harm },

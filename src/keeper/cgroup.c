@@ -231,6 +231,18 @@ struct cgroups *cgroups_free(struct cgroups *c)
     return NULL;
 }
 
+void cgroups_drop(const struct cgroups *c)
+{
+    char path[PATH_BYTES];
+    for (size_t i = 0; c->kind == CGROUPS_V1 && i < CONTROLLER_COUNT; i++) {
+        snprintf(path, sizeof path, "%s/%s/%s", c->root, controllers[i].v1, c->parent);
+        (void)rmdir(path);
+    }
+    snprintf(path, sizeof path, "%s/%s", c->root, c->parent);
+    if (c->kind == CGROUPS_V2)
+        (void)rmdir(path);
+}
+
 enum cgroups_kind cgroups_kind(const struct cgroups *c)
 {
     return c->kind;

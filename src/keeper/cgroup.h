@@ -40,6 +40,9 @@ struct cgroups *cgroups_free(struct cgroups *c); /* NULL ok; returns NULL; the g
 enum cgroups_kind cgroups_kind(const struct cgroups *c);
 bool cgroups_has(const struct cgroups *c, enum cgroups_ability a);
 
+/* Removes our folder where no group is left in it. */
+void cgroups_drop(const struct cgroups *c);
+
 /* 0 means no limit. */
 struct cgroup_limits {
     uint64_t cpu_milli, mem_mib, pids_max;

@@ -57,6 +57,8 @@ struct env {
     void (*tell)(void *ctx, struct str line);
     /* Tries to have networks after all; false: there are none, no_net says why. */
     bool (*net_again)(void *ctx);
+    /* The firewall between tenants is gone, or was put back. */
+    void (*walls_changed)(void *ctx);
     /* A start is over, one way or the other: the next may begin. */
     void (*slot_free)(void *ctx);
     /* Nothing is left of it: its memory goes once the loop comes round. */

@@ -127,6 +127,9 @@ struct image_store *image_open(const struct image_config *c, struct err *e)
     s->grace_ms = c->grace_ms ? c->grace_ms : 600000;
     s->tools.loop = c->loop;
     s->tools.disk = &s->disk;
+    s->tools.registries = c->registries;
+    memcpy(s->tools.uid, c->fetcher, sizeof s->tools.uid);
+    s->disk.gid = c->fetcher[0];
     s->tools.max_bytes = c->max_bytes ? c->max_bytes : UINT64_C(64) << 30;
     s->tools.timeout_ms = c->timeout_ms ? c->timeout_ms : 3600000;
     if (strlen(c->dir) >= sizeof s->disk.dir || strlen(auth) >= sizeof s->tools.authfile) {
@@ -322,8 +325,8 @@ static struct shared *find_shared(struct image_store *s, struct str ref, const c
     return NULL;
 }
 
-static struct shared *begin_fetch(struct image_store *s, const struct image_ref *r, const char *ref,
-                                  const char *stamp, int *source, struct err *e)
+static struct shared *begin_fetch(struct image_store *s, struct image_fetch_what *what,
+                                  const char *ref, const char *stamp, struct err *e)
 {
     struct shared *sh = xcalloc(1, sizeof *sh);
     struct image_fetch_calls calls = { on_progress, on_fetched, sh };
@@ -332,8 +335,8 @@ static struct shared *begin_fetch(struct image_store *s, const struct image_ref 
     snprintf(sh->stamp, sizeof sh->stamp, "%s", stamp);
     sh->next = s->at_work;
     s->at_work = sh;
-    sh->fetch = image_fetch_begin(&s->tools, r, *source, s->fetches++, &calls, e);
-    *source = -1; /* the fetch has it, or has closed it */
+    what->number = s->fetches++;
+    sh->fetch = image_fetch_begin(&s->tools, what, &calls, e);
     if (sh->fetch)
         return sh;
     shared_free(sh);
@@ -357,10 +360,13 @@ static int look_up(struct image_store *s, struct str image, const struct engine_
     if (image_disk_lookup(&s->disk, buf_str(&ref), stamp, w->digest))
         return 0;
     w->shared = find_shared(s, buf_str(&ref), stamp);
-    if (!w->shared && check_room(s, e) < 0)
+    if (w->shared)
+        return 0;
+    if (check_room(s, e) < 0)
         return -1;
-    if (!w->shared)
-        w->shared = begin_fetch(s, &r, ref.p, stamp, &source, e);
+    struct image_fetch_what what = { .ref = &r, .user = u, .source = source };
+    source = -1; /* the fetch has it, or has closed it */
+    w->shared = begin_fetch(s, &what, ref.p, stamp, e);
     return w->shared ? 0 : -1;
 }
 

@@ -30,11 +30,13 @@ struct image_config {
     const char *dir; /* STATE/images */
 
     /* Zero and NULL mean the default. */
-    uint64_t max_bytes;   /* 64 GiB: of one image, fetched or unpacked */
-    uint64_t keep_bytes;  /* 200 GiB: what image_prune leaves; beyond it nothing is fetched */
-    uint64_t grace_ms;    /* 600,000: image_prune spares what was used since */
-    uint64_t timeout_ms;  /* 3,600,000: for one image */
-    const char *authfile; /* registry passwords, as `skopeo login` writes them; none */
+    uint64_t max_bytes;     /* 64 GiB: of one image, fetched or unpacked */
+    uint64_t keep_bytes;    /* 200 GiB: what image_prune leaves; beyond it nothing is fetched */
+    uint64_t grace_ms;      /* 600,000: image_prune spares what was used since */
+    uint64_t timeout_ms;    /* 3,600,000: for one image */
+    uint32_t fetcher[2];    /* accounts that fetch (net_rules.h); 0: root does it */
+    const char *registries; /* that may be in local networks or on this machine, commas between */
+    const char *authfile;   /* registry passwords, as `skopeo login` writes them; none */
 };
 
 /* What an image says about how to be run; all bounded, all from outside. */

@@ -52,6 +52,33 @@ static int make_folder(const struct image_disk *d, const char *name, struct err 
     return 0;
 }
 
+static int give_to(const char *path, gid_t gid, mode_t mode, struct err *e)
+{
+    if (chown(path, 0, gid) == 0 && chmod(path, mode) == 0)
+        return 0;
+    return err_set(e, ERR_UNAVAILABLE, "cannot open folder '%s' to image tools: %s", path,
+                   strerror(errno));
+}
+
+/* They pass through to where they write; what is unpacked stays root's. */
+static int open_to_fetchers(const struct image_disk *d, struct err *e)
+{
+    static const struct {
+        const char *name;
+        mode_t mode;
+    } folders[] = { { "", 0710 }, { "layout", 0710 }, { "blobs", 0770 }, { "blobs/sha256", 0770 } };
+    for (size_t i = 0; i < ARRAY_LEN(folders); i++) {
+        char path[IMAGE_PATH_MAX];
+        image_disk_path(d, folders[i].name, "", "", path);
+        if (give_to(path, d->gid, folders[i].mode, e) < 0)
+            return -1;
+    }
+    if (mkdir(IMAGE_VIEW, 0755) < 0 && errno != EEXIST)
+        return err_set(e, ERR_UNAVAILABLE, "cannot make folder '%s': %s", IMAGE_VIEW,
+                       strerror(errno));
+    return 0;
+}
+
 int image_disk_open(const struct image_disk *d, struct err *e)
 {
     static const char *const folders[] = { "",       "blobs", "blobs/sha256", "layout",
@@ -60,11 +87,15 @@ int image_disk_open(const struct image_disk *d, struct err *e)
     for (size_t i = 0; i < ARRAY_LEN(folders); i++)
         if (make_folder(d, folders[i], e) < 0)
             return -1;
+    if (d->gid && open_to_fetchers(d, e) < 0)
+        return -1;
     throw_parts(d, "layout");
     throw_parts(d, "rootfs");
     snprintf(tmp, sizeof tmp, "%s/tmp", d->dir);
     image_disk_throw(d, tmp);
-    return make_folder(d, "tmp", e);
+    if (make_folder(d, "tmp", e) < 0)
+        return -1;
+    return d->gid ? give_to(tmp, d->gid, 0770, e) : 0;
 }
 
 bool image_disk_has(const struct image_disk *d, const char *digest)

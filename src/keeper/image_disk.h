@@ -11,7 +11,11 @@
 
 #define IMAGE_PATH_MAX 320
 
+#define IMAGE_VIEW                                                                                 \
+    "/run/nightshift-images" /* where those who fetch see it: our own may lie in a closed home */
+
 struct image_disk {
+    uint32_t gid; /* of those who fetch; 0: root does it itself */
     char dir[128];
 };
 

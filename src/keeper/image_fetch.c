@@ -9,6 +9,7 @@
 #include "base/parse.h"
 #include "sys/clock.h"
 #include "sys/file.h"
+#include "sys/weak.h"
 
 #define LOOK_MS 500
 #define TAG "image" /* inside a layout of ours */
@@ -29,6 +30,9 @@ struct image_fetch {
     bool too_large;
     struct arena arena;
     struct image_manifest manifest;
+    bool jailed;  /* with less power than ours */
+    uint32_t uid; /* who copies; 0: root */
+    char *groups; /* of a user whose file it is */
     char digest[IMAGE_DIGEST];
     char layout[IMAGE_PATH_MAX], part[IMAGE_PATH_MAX];
 };
@@ -56,6 +60,15 @@ static int too_large(const struct image_fetch *f, struct err *e)
 
 /* ---- copying ---- */
 
+/* A path of the store as the step sees it. */
+static const char *seen(struct image_fetch *f, const char *path)
+{
+    const char *dir = f->tools->disk->dir;
+    bool moved = f->jailed && strncmp(path, dir, strlen(dir)) == 0;
+    return arena_printf(&f->arena, "%s%s", moved ? IMAGE_VIEW : "",
+                        path + (moved ? strlen(dir) : 0));
+}
+
 static void build_copy(struct image_fetch *f, const char **argv)
 {
     const struct image_tools *t = f->tools;
@@ -76,14 +89,14 @@ static void build_copy(struct image_fetch *f, const char **argv)
         *argv++ = "--insecure-policy";
     *argv++ = "--override-os=linux";
     *argv++ = "--tmpdir";
-    *argv++ = arena_printf(&f->arena, "%s", image_disk_path(t->disk, "tmp", "", "", tmp));
+    *argv++ = seen(f, image_disk_path(t->disk, "tmp", "", "", tmp));
     *argv++ = "copy";
     if (t->authfile[0]) {
         *argv++ = "--src-authfile";
         *argv++ = t->authfile;
     }
     *argv++ = from;
-    *argv++ = arena_printf(&f->arena, "oci:%s:" TAG, f->layout);
+    *argv++ = arena_printf(&f->arena, "oci:%s:" TAG, seen(f, f->layout));
     *argv = NULL;
 }
 
@@ -104,7 +117,8 @@ static const struct complaint {
     { "unreachable", ERR_UNAVAILABLE, "image '%s': there is no way to %s",
       "check this machine's network, or use a file: docker-archive:/image.tar" },
     { "no route to host", ERR_UNAVAILABLE, "image '%s': there is no way to %s",
-      "check this machine's network, or use a file: docker-archive:/image.tar" },
+      "check this machine's network; one in a local network has to be in the setting "
+      "`registries`" },
     { "x509", ERR_UNAVAILABLE, "image '%s': the certificate of %s is not trusted here",
       "ask an administrator to install the registry's certificate authority" },
     { "manifest unknown", ERR_NOT_FOUND, "there is no image '%s' at %s", "check its name and tag" },
@@ -270,6 +284,7 @@ static struct image_fetch *fetch_free(struct image_fetch *f)
         image_disk_throw(f->tools->disk, f->part);
     loop_unwatch(f->look);
     file_close_p(&f->source);
+    free(f->groups);
     buf_free(&f->label);
     buf_free(&f->said);
     arena_free(&f->arena);
@@ -308,13 +323,32 @@ static void say_step(struct image_fetch *f)
         buf_printf(&f->said, " from the registry '%.200s'", f->ref.registry);
 }
 
+/* The copy reads what strangers send: it has an account of its own, or for a file the rights of whoever named it, and
+ * then no network.  Unpacking needs root's rights over files, and nothing else of root. */
+static void make_jail(const struct image_fetch *f, struct tool_jail *out)
+{
+    static const char files[] = "+chown,+dac_override,+fowner,+fsetid,+mknod,+setfcap";
+    *out = (struct tool_jail){ .no_network = true };
+    if (f->step == &steps[0])
+        *out = (struct tool_jail){ .uid = f->uid,
+                                   .gid = f->tools->disk->gid,
+                                   .groups = f->groups,
+                                   .from = f->tools->disk->dir,
+                                   .onto = IMAGE_VIEW,
+                                   .no_network = f->source >= 0 };
+    else
+        out->keep = files;
+}
+
 static int run_step(struct image_fetch *f, struct err *e)
 {
     const char *argv[24], *env[ARRAY_LEN(passed_on) + 4];
     size_t n = 0;
     env[n++] = "PATH=/usr/sbin:/usr/bin:/sbin:/bin";
-    env[n++] = arena_printf(&f->arena, "HOME=%s/tmp", f->tools->disk->dir);
-    env[n++] = arena_printf(&f->arena, "TMPDIR=%s/tmp", f->tools->disk->dir);
+    bool copies = f->step == &steps[0]; /* the others see the store where it is */
+    const char *home = copies ? seen(f, f->tools->disk->dir) : f->tools->disk->dir;
+    env[n++] = arena_printf(&f->arena, "HOME=%s/tmp", home);
+    env[n++] = arena_printf(&f->arena, "TMPDIR=%s/tmp", home);
     for (size_t i = 0; i < ARRAY_LEN(passed_on); i++) {
         const char *v = getenv(passed_on[i]);
         if (v && strlen(v) < 4096)
@@ -323,6 +357,8 @@ static int run_step(struct image_fetch *f, struct err *e)
     env[n] = NULL;
     say_step(f);
     f->step->build(f, argv);
+    struct tool_jail jail;
+    make_jail(f, &jail);
     f->written = 0;
     int64_t left_ms = f->began_ms + (int64_t)f->tools->timeout_ms - mono_ms();
     /* One that wrote on without us would meet what the next keeper does here. */
@@ -330,6 +366,7 @@ static int run_step(struct image_fetch *f, struct err *e)
                               .env = env,
                               .in_fd = f->source >= 0 ? f->source : PROCESS_NO_FD,
                               .timeout_ms = (uint64_t)MAX(left_ms, (int64_t)1),
+                              .jail = f->jailed ? &jail : NULL,
                               .ends_with_us = true };
     f->tool = tool_run(f->tools->loop, &spec, on_step_end, f, e);
     if (!f->tool)
@@ -417,26 +454,57 @@ static int make_layout(struct image_fetch *f, struct err *e)
     snprintf(name, sizeof name, "%u", f->number);
     image_disk_path(f->tools->disk, "layout", name, ".part", f->layout);
     snprintf(link, sizeof link, "%s/blobs", f->layout);
-    if (mkdir(f->layout, 0700) < 0 || symlink("../../blobs", link) < 0)
+    if (mkdir(f->layout, 0700) < 0 ||
+        (f->uid && chown(f->layout, f->uid, f->tools->disk->gid) < 0) ||
+        symlink("../../blobs", link) < 0)
         return err_set(e, ERR_UNAVAILABLE, "cannot make '%s': %s", f->layout, strerror(errno));
     return 0;
 }
 
-struct image_fetch *image_fetch_begin(const struct image_tools *t, const struct image_ref *ref,
-                                      int source, unsigned number,
+static bool is_listed(const char *list, const char *name)
+{
+    struct str rest = str_of(list ? list : ""), one;
+    bool found = false;
+    while (rest.n > 0 && !found) {
+        str_cut(rest, ',', &one, &rest);
+        found = str_is(str_trim(one), name);
+    }
+    return found;
+}
+
+static void choose_account(struct image_fetch *f, const struct engine_user *user)
+{
+    const struct image_tools *t = f->tools;
+    AUTO(buf_free) struct buf list = BUF(4000);
+    f->jailed = t->uid[0] && !weak_here("image_account");
+    if (!f->jailed)
+        return;
+    f->uid = t->uid[f->ref.kind == IMAGE_DOCKER && is_listed(t->registries, f->ref.registry)];
+    if (f->source < 0)
+        return;
+    f->uid = user->uid;
+    buf_printf(&list, "%u", user->gid);
+    for (uint32_t i = 0; i < user->n_groups; i++)
+        buf_printf(&list, ",%u", user->groups[i]);
+    f->groups = xstrdup(list.full ? "" : list.p);
+}
+
+struct image_fetch *image_fetch_begin(const struct image_tools *t,
+                                      const struct image_fetch_what *what,
                                       const struct image_fetch_calls *calls, struct err *e)
 {
     struct image_fetch *f = xcalloc(1, sizeof *f);
     *f = (struct image_fetch){ .tools = t,
-                               .ref = *ref,
+                               .ref = *what->ref,
                                .label = BUF(2048),
                                .said = BUF(2048),
                                .calls = *calls,
-                               .source = source,
-                               .number = number,
+                               .source = what->source,
+                               .number = what->number,
                                .step = &steps[0],
                                .began_ms = mono_ms() };
-    image_ref_format(ref, &f->label);
+    image_ref_format(what->ref, &f->label);
+    choose_account(f, what->user);
     f->look = loop_timer(t->loop, on_look, f);
     if (make_layout(f, e) < 0 || run_step(f, e) < 0)
         return fetch_free(f);

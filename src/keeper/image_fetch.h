@@ -17,6 +17,8 @@ struct image_tools {
     char skopeo[TOOL_PATH_MAX], umoci[TOOL_PATH_MAX];
     char authfile[256]; /* "" for none */
     uint64_t max_bytes, timeout_ms;
+    uint32_t uid[2];        /* who fetches: from anywhere, from `registries`; 0: root */
+    const char *registries; /* that may be in local networks, commas between; NULL: none */
 };
 
 struct image_fetch_calls {
@@ -25,10 +27,18 @@ struct image_fetch_calls {
     void *ctx;
 };
 
-/* `source` is the file or folder of a local reference, which the fetch closes, or -1.  `number` is
- * one no other fetch of this store has.  done is called once, on the loop; the fetch is gone then. */
-struct image_fetch *image_fetch_begin(const struct image_tools *t, const struct image_ref *ref,
-                                      int source, unsigned number,
+/* `source` is the file or folder of a local reference, which the fetch closes, or -1; it is read with the
+ * rights of `user`.  `number` is one no other fetch of this store has. */
+struct image_fetch_what {
+    const struct image_ref *ref;
+    const struct engine_user *user;
+    int source;
+    unsigned number;
+};
+
+/* done is called once, on the loop; the fetch is gone then. */
+struct image_fetch *image_fetch_begin(const struct image_tools *t,
+                                      const struct image_fetch_what *what,
                                       const struct image_fetch_calls *calls, struct err *e);
 struct image_fetch *image_fetch_stop(struct image_fetch *f); /* done is not called; NULL ok */
 

@@ -15,6 +15,8 @@
 #define NET_AGAIN_MS 5000
 #define LOOK_EVERY_MS 1000
 #define LOOKS_AT_ONCE 250 /* each asks for six files */
+#define TIDY_LOOK_MS 20
+#define TIDY_NS (INT64_C(60) * 1000000000) /* then what is left is left */
 
 struct keeper {
     struct env env;
@@ -29,6 +31,8 @@ struct keeper {
     size_t looked_at; /* which task is next */
     struct leftover *leftover;
     int64_t net_tried_ms;
+    struct loop_watch *tidy_timer;
+    int64_t stopped_ns;
 };
 
 /* --- what tasks ask of us --- */
@@ -89,7 +93,9 @@ static int check_user(const struct keeper *k, const struct engine_user *u, struc
     if (u->uid < k->env.min_uid)
         return err_set(e, ERR_DENIED, "no job runs as uid %u: the least here is %u", u->uid,
                        k->env.min_uid);
-    bool group_root = u->gid == 0;
+    if (u->uid == FETCHER_UID || u->uid == FETCHER_UID + 1)
+        return err_set(e, ERR_DENIED, "no job runs as uid %u: image tools have it", u->uid);
+    bool group_root = u->gid == 0 || u->gid == FETCHER_UID;
     for (uint32_t i = 0; i < u->n_groups; i++)
         group_root |= u->groups[i] == 0;
     return group_root ? err_set(e, ERR_DENIED, "no job runs with group 0") : 0;
@@ -211,6 +217,13 @@ static void on_opened(void *ctx)
     setup_caps(&k->env, caps);
     tell_hello(&k->env, caps, mode_note(k->env.mode));
     tell_node(&k->env);
+    tell_walls(&k->env);
+}
+
+static void on_walls_changed(void *ctx)
+{
+    struct keeper *k = ctx;
+    tell_walls(&k->env);
 }
 
 /* What made it fail at the start may have passed: a slow boot, another firewall's lock. */
@@ -295,6 +308,7 @@ struct keeper *keeper_new(const struct keeper_config *c, struct loop *l, struct 
                            .clock = clock,
                            .tell = on_tell,
                            .net_again = on_net_again,
+                           .walls_changed = on_walls_changed,
                            .slot_free = on_slot_free,
                            .gone = on_gone,
                            .ctx = k };
@@ -303,7 +317,7 @@ struct keeper *keeper_new(const struct keeper_config *c, struct loop *l, struct 
         return keeper_free(k);
     k->leftover = leftover_new(&(struct leftover_config){ .env = &k->env,
                                                           .nvml = c->nvml,
-                                                          .group = c->cgroup,
+                                                          .group = k->setup.cgroup,
                                                           .end = c->end_leftovers,
                                                           .alive = is_alive,
                                                           .ctx = k });
@@ -339,16 +353,51 @@ static void on_tidied(void *ctx, const struct err *e)
     loop_stop(k->env.loop);
 }
 
+/* Those that the daemon did not end, or could not: their results wait for the next one. */
+static bool end_tasks(struct keeper *k)
+{
+    size_t living = 0;
+    for (size_t i = k->tasks.n; i-- > 0;) {
+        struct task *t = k->tasks.all[i];
+        if (task_state(t) == TASK_ENDED || task_state(t) == TASK_GONE)
+            continue;
+        living++;
+        task_stop(t, END_STOPPED, 0);
+    }
+    return living > 0;
+}
+
+static void on_tidy_timer(void *ctx)
+{
+    struct keeper *k = ctx;
+    bool late = clock_mono_ns() - k->stopped_ns > TIDY_NS;
+    if (end_tasks(k) && !late)
+        return;
+    loop_timer_clear(k->tidy_timer);
+    if (late)
+        log_plain(k->env.log, LOG_WARN_, "keeper.tidy_late");
+    if (k->env.scratch)
+        scratch_drop_idle(k->env.scratch);
+    cgroups_drop(k->env.cgroups);
+    if (k->env.net && !late)
+        net_remove_all(k->env.net, on_tidied, k);
+    else
+        loop_stop(k->env.loop);
+}
+
 void keeper_stop(struct keeper *k)
 {
     bool again = k->stopping;
     k->stopping = true;
+    k->stopped_ns = again ? k->stopped_ns : clock_mono_ns();
+    if (k->tidy && !again) {
+        k->tidy_timer = loop_timer(k->env.loop, on_tidy_timer, k);
+        loop_timer_set(k->tidy_timer, 0, TIDY_LOOK_MS);
+        return;
+    }
     if (k->env.scratch)
         scratch_drop_idle(k->env.scratch);
-    if (k->tidy && !again && k->env.net && k->tasks.n == 0)
-        net_remove_all(k->env.net, on_tidied, k);
-    else
-        loop_stop(k->env.loop);
+    loop_stop(k->env.loop);
 }
 
 struct keeper *keeper_free(struct keeper *k)
@@ -359,6 +408,7 @@ struct keeper *keeper_free(struct keeper *k)
     k->leftover = leftover_free(k->leftover);
     loop_unwatch(k->leftover_timer);
     loop_unwatch(k->look_timer);
+    loop_unwatch(k->tidy_timer);
     loop_unwatch(k->wakeup);
     for (size_t i = 0; i < k->n_dead; i++)
         task_free(k->dead[i]);

@@ -12,6 +12,8 @@
 #include "sys/log.h"
 #include "sys/loop.h"
 
+#define FETCHER_UID 690000001u /* and the next one: no account has them, and no job */
+
 struct keeper;
 
 /* As on the command line; main.c holds the defaults. */
@@ -22,8 +24,9 @@ struct keeper_config {
     const char *crun;   /* NULL: looked for */
     const char *mode;   /* "auto", or one of wire/keeper.h */
     const char *dev;
-    const char *cdi;                  /* NULL: where CDI specs usually are */
-    const char *cgroup_root, *cgroup; /* the file system, and our folder's name in it */
+    const char *cdi; /* NULL: where CDI specs usually are */
+    const char *cgroup_root,
+        *cgroup; /* the file system, our folder's name in it; NULL: the instance's */
     uint64_t min_uid;
     const char *group;           /* whose members may connect and read logs; NULL: our own */
     uint64_t parallel;           /* starts at once; 0: twice the processors */
@@ -35,9 +38,11 @@ struct keeper_config {
     bool no_gpus;
     uint64_t simulate_gpus, gpu_mem_mib; /* 0: the real ones */
     const char *gpu_model, *nvml;
-    const char *net_range, *net_prefix, *net_table; /* NULL: net.h's */
-    bool tidy;       /* leave no network behind when it is stopped and no task is left */
-    bool no_network; /* tasks that want the tenant's network are refused */
+    const char *net_range, *net_prefix, *net_table; /* NULL: net.h's, the instance's */
+    const char *registries; /* of images, that may be in local networks; NULL: none */
+    const char *net_users;  /* accounts that may connect to tasks, besides root; NULL: none */
+    bool tidy;              /* stopped, it ends its tasks and leaves no network and no group */
+    bool no_network;        /* tasks that want the tenant's network are refused */
 };
 
 /* Finds the tasks there are, and listens. */

@@ -12,6 +12,7 @@
 #include "keeper/net_pool.h"
 #include "keeper/net_rules.h"
 #include "keeper/net_tenants.h"
+#include "keeper/net_wall.h"
 #include "sys/file.h"
 
 #define LOCK_WAIT_MS 10
@@ -24,9 +25,13 @@ struct net {
     char state_file[256], rules_file[256];
     char table[32], resolv_conf[256];
     char **allow; /* ends with NULL */
-    char nft[TOOL_PATH_MAX];
+    char nft[TOOL_PATH_MAX], nsenter[TOOL_PATH_MAX];
     int lock_fd;
     struct net_dns dns;
+    struct net_rules rules;
+    struct net_wall *wall;
+    void (*walls_changed)(void *ctx);
+    void *ctx;
     struct net_tenants names;
     void (*removed)(void *ctx, const struct err *e);
     void *removed_ctx;
@@ -138,22 +143,56 @@ static int load_tenants(struct net *n, const char *state_dir, struct err *e)
     return 0;
 }
 
-static int load_rules(const struct net *n, struct err *e)
+static void on_wall(void *ctx, bool holds)
 {
-    struct net_rules r = { .table = n->table,
-                           .prefix = n->site.prefix,
-                           .range = n->site.range,
-                           .tenants = net_site_tenants(&n->site),
-                           .allow = (const char *const *)n->allow,
-                           .dns = &n->dns };
-    return net_rules_load(&r, n->nft, n->rules_file, e);
+    struct net *n = ctx;
+    if (n->pool)
+        net_pool_cut(n->pool, !holds);
+    if (n->walls_changed)
+        n->walls_changed(n->ctx);
 }
 
-static int prepare_host(struct net *n, struct err *e)
+static void on_moved(void *ctx)
+{
+    struct net *n = ctx;
+    if (net_guard_look(&n->site.guard) && n->pool)
+        net_pool_guard(n->pool);
+}
+
+static int open_wall(struct net *n, const struct net_config *c, struct err *e)
+{
+    n->rules = (struct net_rules){ .table = n->table,
+                                   .prefix = n->site.prefix,
+                                   .range = n->site.range,
+                                   .tenants = net_site_tenants(&n->site),
+                                   .allow = (const char *const *)n->allow,
+                                   .dns = &n->dns,
+                                   .account = c->account,
+                                   .accounts = c->accounts };
+    memcpy(n->rules.fetcher, c->fetcher, sizeof n->rules.fetcher);
+    n->site.guard = (struct net_guard){ .nsenter = n->nsenter,
+                                        .nft = n->nft,
+                                        .range = n->site.range,
+                                        .dns = &n->dns,
+                                        .allow = (const char *const *)n->allow };
+    net_guard_look(&n->site.guard);
+    struct net_wall_config w = { .loop = c->loop,
+                                 .log = c->log,
+                                 .rules = &n->rules,
+                                 .nft = n->nft,
+                                 .file = n->rules_file,
+                                 .changed = on_wall,
+                                 .moved = on_moved,
+                                 .ctx = n };
+    n->wall = net_wall_new(&w, e);
+    return n->wall ? 0 : -1;
+}
+
+static int prepare_host(struct net *n, const struct net_config *c, struct err *e)
 {
     bool routes_now, opened;
     net_dns_read(n->resolv_conf, &n->dns);
-    if (load_rules(n, e) < 0) /* before the machine routes anything */
+    if (open_wall(n, c, e) < 0) /* before the machine routes anything */
         return -1;
     if (net_host_forward(&routes_now, e) < 0 ||
         net_rules_open_forward(n->site.prefix, &opened, e) < 0)
@@ -171,13 +210,15 @@ static int open_net(struct net *n, const struct net_config *c, struct err *e)
         err_set(e, ERR_DENIED, "networks for tenants need root");
         return err_hint(e, "run nightshift-keeper as root, or use network: none");
     }
-    if (tool_find("nft", NULL, "nftables", n->nft, e) < 0 || fill_site(c, &n->site, e) < 0 ||
+    if (tool_find("nft", NULL, "nftables", n->nft, e) < 0 ||
+        tool_find("nsenter", NULL, "util-linux", n->nsenter, e) < 0 ||
+        fill_site(c, &n->site, e) < 0 ||
         copy_text(c->table, "nightshift", n->table, sizeof n->table, e) < 0 ||
         copy_text(c->resolv_conf, "/etc/resolv.conf", n->resolv_conf, sizeof n->resolv_conf, e) < 0)
         return -1;
     snprintf(n->rules_file, sizeof n->rules_file, "%s/net/rules.nft", n->site.run_dir);
     if (net_site_prepare(&n->site, e) < 0 || take_lock(n, e) < 0 ||
-        load_tenants(n, c->state_dir, e) < 0 || prepare_host(n, e) < 0)
+        load_tenants(n, c->state_dir, e) < 0 || prepare_host(n, c, e) < 0)
         return -1;
     struct net_pool_limits l = { .idle = or_default(c->idle, 2),
                                  .max_idle = or_default(c->max_idle, 16),
@@ -193,6 +234,8 @@ struct net *net_new(const struct net_config *c, struct err *e)
     AUTO(net_free_p) struct net *n = xcalloc(1, sizeof *n);
     n->lock_fd = -1;
     n->log = c->log;
+    n->walls_changed = c->walls_changed;
+    n->ctx = c->ctx;
     copy_allow(n, c->allow);
     if (open_net(n, c, e) < 0)
         return NULL;
@@ -203,6 +246,7 @@ struct net *net_free(struct net *n)
 {
     if (!n)
         return NULL;
+    n->wall = net_wall_free(n->wall);
     net_pool_free(n->pool);
     net_tenants_clear(&n->names);
     for (size_t i = 0; n->allow[i]; i++)
@@ -232,7 +276,7 @@ static int free_number(struct net *n, uint32_t *out, struct err *e)
 {
     uint32_t room = net_site_tenants(&n->site);
     for (uint32_t i = 0; i < room; i++)
-        if (!net_tenants_number(&n->names, i) && net_host_check(&n->site, i, e) == 0) {
+        if (!net_tenants_number(&n->names, i) && net_pool_claim(n->pool, i, e) == 0) {
             *out = i;
             return 0;
         }
@@ -242,35 +286,68 @@ static int free_number(struct net *n, uint32_t *out, struct err *e)
     return err_hint(e, "use a larger range, or smaller subnets, for the tenants' networks");
 }
 
-static int new_number(struct net *n, struct str tenant, uint32_t *out, struct err *e)
+static int save_tenants(const struct net *n, struct err *e)
 {
     AUTO(buf_free) struct buf text = BUF(NET_TENANTS_BYTES);
+    net_tenants_format(&n->names, &text);
+    return buf_check(&text, e) == 0 ? file_write_private(n->state_file, buf_str(&text), e) : -1;
+}
+
+static int new_number(struct net *n, struct str tenant, uint32_t *out, struct err *e)
+{
     if (tenant.n == 0 || tenant.n > NET_TENANT_NAME_MAX || memchr(tenant.p, 0, tenant.n))
         return err_set(e, ERR_INVALID, "a tenant's name has 1 to %d characters",
                        NET_TENANT_NAME_MAX);
     if (free_number(n, out, e) < 0)
         return -1;
     net_tenants_add(&n->names, tenant, *out);
-    net_tenants_format(&n->names, &text);
-    if (buf_check(&text, e) == 0 && file_write_private(n->state_file, buf_str(&text), e) == 0)
+    if (save_tenants(n, e) == 0)
         return 0;
     free(n->names.row[--n->names.n].name); /* not written down is not given */
     return err_wrap(e, "giving tenant '%.*s' a network", STR_ARG(tenant));
 }
 
+/* Its own, which nobody else uses by now; else it moves to one that is free. */
+static int own_number(struct net *n, uint32_t at, uint32_t *out, struct err *e)
+{
+    uint32_t was = n->names.row[at].number;
+    struct err taken;
+    *out = was;
+    if (was >= net_site_tenants(&n->site)) {
+        err_set(e, ERR_CONFLICT, "tenant '%s' has network number %u, but the range has only %u",
+                n->names.row[at].name, was, net_site_tenants(&n->site));
+        return err_hint(e, "use the larger range again, or remove %s", n->state_file);
+    }
+    if (net_pool_claim(n->pool, was, &taken) == 0)
+        return 0;
+    if (taken.code != ERR_CONFLICT || free_number(n, out, e) < 0) {
+        *e = taken;
+        return -1;
+    }
+    n->names.row[at].number = *out;
+    if (save_tenants(n, e) == 0) {
+        log_event(n->log, LOG_WARN_, "net.moved", "tenant=%s from=%u to=%u why=%s",
+                  n->names.row[at].name, was, *out, taken.msg);
+        return 0;
+    }
+    n->names.row[at].number = was;
+    return -1;
+}
+
 void net_take(struct net *n, struct str tenant, net_done_fn *fn, void *ctx)
 {
     const struct net_tenant_row *row = net_tenants_find(&n->names, tenant);
-    uint32_t number = row ? row->number : 0;
+    uint32_t number = 0;
     struct err e;
-    if (!row && new_number(n, tenant, &number, &e) < 0) {
+    if (!n->wall) {
+        err_set(&e, ERR_UNAVAILABLE, "the networks are being removed");
         fn(ctx, NULL, &e);
         return;
     }
-    if (number >= net_site_tenants(&n->site)) {
-        err_set(&e, ERR_CONFLICT, "tenant '%.*s' has network number %u, but the range has only %u",
-                STR_ARG(tenant), number, net_site_tenants(&n->site));
-        err_hint(&e, "use the larger range again, or remove %s", n->state_file);
+    bool ok = net_wall_check(n->wall, &e) == 0 &&
+              (row ? own_number(n, (uint32_t)(row - n->names.row), &number, &e) == 0
+                   : new_number(n, tenant, &number, &e) == 0);
+    if (!ok) {
         fn(ctx, NULL, &e);
         return;
     }
@@ -296,7 +373,8 @@ void net_resolv_conf(struct net *n, const struct net_place *place, struct buf *o
     n->dns = now;
     if (!same) { /* this machine has moved to another network */
         net_pool_set_loopback_dns(n->pool, now.forward);
-        if (load_rules(n, &e) < 0)
+        net_pool_guard(n->pool);
+        if (net_wall_load(n->wall, &e) < 0)
             log_event(n->log, LOG_WARN_, "net.rules_failed", "why=%s", e.msg);
     }
     net_dns_format(&n->dns, place->gateway, out);
@@ -306,6 +384,7 @@ static void on_emptied(void *ctx)
 {
     struct net *n = ctx;
     struct err e;
+    n->wall = net_wall_free(n->wall); /* from now on nobody is to put them back */
     net_rules_close_forward(n->site.prefix);
     int rc = net_rules_remove(n->table, n->nft, &e);
     n->removed(n->removed_ctx, rc < 0 ? &e : NULL);
@@ -318,6 +397,12 @@ void net_remove_all(struct net *n, void (*fn)(void *ctx, const struct err *e), v
     n->removed_ctx = ctx;
     if (net_pool_empty(n->pool, on_emptied, n, &e) < 0)
         fn(ctx, &e);
+}
+
+struct net_walls net_walls(const struct net *n)
+{
+    return n->wall ? (struct net_walls){ net_wall_holds(n->wall), net_wall_reloads(n->wall) }
+                   : (struct net_walls){ 0 };
 }
 
 struct net_counts net_counts(const struct net *n)

@@ -1,6 +1,7 @@
 /* net - a network for each tenant, a network namespace with an address of its own for each task.
  *
- * A tenant has a bridge and a subnet that stay its own for good (STATE/net/tenants.json).  Its
+ * A tenant has a bridge and a subnet that stay its own (STATE/net/tenants.json), unless another has its
+ * addresses while it uses none of them.  Its
  * tasks reach each other and the outside (NAT, IPv4; IPv6 is link-local only); they reach neither
  * another tenant nor this machine itself, except what `allow` lists and the name server that their
  * resolv.conf names.  Each task's loopback is private.  This machine reaches every task.
@@ -10,7 +11,8 @@
  * same tenant only, and only if no process and no socket was left in it; else it is removed.
  *
  * Measured on two busy cores: a take from the ready ones 0.1 ms, one that has to be made 25 to 50 ms.
- * Rules are one nftables table of ours.  Where iptables' FORWARD chain drops what it does not know
+ * Rules are one nftables table of ours, watched and loaded again when somebody changes it (net_wall.h),
+ * and a second filter inside each namespace, which holds without them (net_guard.h).  Where iptables' FORWARD chain drops what it does not know
  * (Docker, ufw), our bridges are made known to it at start, so start after those.  firewalld has to
  * be told by the administrator (trusted zone).
  *
@@ -41,10 +43,15 @@ struct net_config {
     const char *const *allow;       /* ends with NULL; what of this machine tasks may reach:
                                        "tcp:8080", "udp:53", "192.0.2.7:tcp:2049" */
     const char *resolv_conf;        /* /etc/resolv.conf */
-    unsigned idle, max_idle;        /* 2, 16: ready namespaces for an active tenant */
-    unsigned parallel;              /* 4: plugins running at once */
-    uint64_t idle_ms;               /* 600,000: a tenant that took none for so long keeps none */
-    uint64_t plugin_ms;             /* 20,000: a plugin that takes longer is killed */
+    const uint32_t *account;        /* of this machine, besides root, that may connect to tasks */
+    size_t accounts;
+    uint32_t fetcher[2]; /* accounts that fetch images (net_rules.h); 0: there are none */
+    void (*walls_changed)(void *ctx); /* see net_walls; NULL ok */
+    void *ctx;
+    unsigned idle, max_idle; /* 2, 16: ready namespaces for an active tenant */
+    unsigned parallel;       /* 4: plugins running at once */
+    uint64_t idle_ms;        /* 600,000: a tenant that took none for so long keeps none */
+    uint64_t plugin_ms;      /* 20,000: a plugin that takes longer is killed */
 };
 
 /* Where a task's network is.  Borrowed for the call it is given in. */
@@ -81,6 +88,13 @@ void net_resolv_conf(struct net *n, const struct net_place *place, struct buf *o
 /* Ends with everything of ours removed: namespaces nobody uses, bridges, rules.  For uninstalling
  * and for tests; namespaces in use make it refuse. */
 void net_remove_all(struct net *n, void (*fn)(void *ctx, const struct err *e), void *ctx);
+
+/* Are the machine's rules there, and how often did somebody take them away? */
+struct net_walls {
+    bool there;
+    uint64_t reloads;
+};
+struct net_walls net_walls(const struct net *n);
 
 struct net_counts {
     unsigned used, back, idle, making, removing; /* back: not yet looked at */

@@ -3,11 +3,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/parse.h"
 #include "sys/file.h"
 
+#define CLAIMS "/run/nightshift-subnets"
 #define ROUTES_MAX 1024
 #define ROUTES_BYTES (1u << 20)
 
@@ -36,6 +38,31 @@ int net_host_check(const struct net_site *s, uint32_t number, struct err *e)
                 ip4_format(subnet.base, text), subnet.bits, r[i].dev);
         return err_hint(e, "choose another range of addresses for the tenants' networks");
     }
+    return 0;
+}
+
+int net_host_claim(const struct net_site *s, uint32_t number, int *out_fd, struct err *e)
+{
+    char path[96], text[IP4_TEXT];
+    struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+    struct cidr subnet = net_site_subnet(s, number);
+    struct stat ns;
+    if (stat("/proc/self/ns/net", &ns) < 0)
+        ns.st_ino = 0;
+    if (mkdir(CLAIMS, 0700) < 0 && errno != EEXIST)
+        return err_set(e, ERR_UNAVAILABLE, "cannot make '%s': %s", CLAIMS, strerror(errno));
+    snprintf(path, sizeof path, CLAIMS "/%llu-%s-%u", (unsigned long long)ns.st_ino,
+             ip4_format(subnet.base, text), subnet.bits);
+    AUTO(file_close_p) int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return err_set(e, ERR_UNAVAILABLE, "cannot open '%s': %s", path, strerror(errno));
+    if (fcntl(fd, F_OFD_SETLK, &whole) < 0) {
+        err_set(e, ERR_CONFLICT, "the addresses %s/%u are another keeper's on this machine", text,
+                subnet.bits);
+        return err_hint(e, "choose another range of addresses for the tenants' networks");
+    }
+    *out_fd = fd;
+    fd = -1;
     return 0;
 }
 
@@ -82,6 +109,14 @@ int net_host_forward(bool *out_changed, struct err *e)
         return err_set(e, ERR_UNAVAILABLE, "cannot let this machine route: %s: %s", path,
                        strerror(errno));
     return 0;
+}
+
+void net_host_quiet(const struct net_site *s, uint32_t number)
+{
+    char path[128], bridge[NET_DEV_MAX];
+    snprintf(path, sizeof path, "/proc/sys/net/ipv6/conf/%s/disable_ipv6",
+             net_site_bridge(s, number, bridge));
+    (void)put_text(path, "1"); /* a kernel without IPv6 has nothing to switch off */
 }
 
 void net_host_loopback_dns(const struct net_site *s, uint32_t number, bool on)

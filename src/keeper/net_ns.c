@@ -167,6 +167,13 @@ int net_ns_used(const char *const *paths, size_t n, bool *out_used, struct err *
     return 0;
 }
 
+void net_bridge_set(const char *name, bool up)
+{
+    AUTO(file_close_p) int sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (sock >= 0)
+        set_link(sock, name, up);
+}
+
 void net_bridge_remove(const char *name)
 {
     char path[128];

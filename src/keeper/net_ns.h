@@ -21,6 +21,8 @@ int net_ns_sockets(const char *path);
 /* Sets out_used[i] for those that a process lives in; one look at /proc for all of them. */
 int net_ns_used(const char *const *paths, size_t n, bool *out_used, struct err *e) MUST_USE;
 
+void net_bridge_set(const char *name, bool up);
+
 /* A bridge of ours without ports goes; others and absent ones are left alone. */
 void net_bridge_remove(const char *name);
 

@@ -6,6 +6,7 @@
 #include "keeper/net_host.h"
 #include "keeper/net_ns.h"
 #include "sys/clock.h"
+#include "sys/file.h"
 
 #define SETTLE_MS 10 /* what comes back within it is looked at together */
 #define ORPHAN_MS 20
@@ -31,6 +32,7 @@ struct ns {
     struct net_slot slot;
     enum ns_state state;
     struct net_slot_job *job;
+    bool stale; /* its second filter is not what it should be */
 };
 
 struct waiter {
@@ -46,8 +48,9 @@ struct tenant {
     size_t n_waiters, cap_waiters;
     unsigned want_idle; /* 0: nothing was taken lately */
     int64_t taken_ms;
-    bool up;    /* its bridge is there, so several plugins may add to it at once */
-    bool begun; /* a plugin was told to make it, so it may be there */
+    int claim_fd; /* of its addresses; -1: none */
+    bool up;      /* its bridge is there, so several plugins may add to it at once */
+    bool begun;   /* a plugin was told to make it, so it may be there */
 };
 
 struct net_pool {
@@ -57,7 +60,7 @@ struct net_pool {
     struct tenant **tenant; /* by number; NULL until it is needed */
     uint32_t n_tenants;
     unsigned running; /* plugins */
-    bool swept, loopback_dns;
+    bool swept, loopback_dns, cut;
     bool kicking, kick_again;
     struct loop_watch *settle, *orphans, *tidy;
     int64_t orphans_since_ms;
@@ -87,6 +90,7 @@ static struct tenant *tenant_of(struct net_pool *p, uint32_t number)
         return t;
     t = p->tenant[number] = xcalloc(1, sizeof *t);
     t->number = number;
+    t->claim_fd = -1;
     return t;
 }
 
@@ -124,17 +128,19 @@ static struct ns *add_ns(struct net_pool *p, const struct net_slot *slot, enum n
 static void forget_ns(struct ns *ns)
 {
     struct tenant *t = ns->pool->tenant[ns->slot.number];
-    for (size_t i = 0; i < t->n; i++)
-        if (t->ns[i] == ns)
-            t->ns[i--] = t->ns[--t->n];
+    size_t at = 0;
+    while (t->ns[at] != ns)
+        at++;
+    t->ns[at] = t->ns[--t->n];
     net_slot_stop(ns->job);
     free(ns);
 }
 
+/* What was forgotten is in no list: that a slot's number leads to its own tenant is beyond the analyser. */
 static struct ns *first_in(const struct tenant *t, enum ns_state s)
 {
     for (size_t i = 0; t && i < t->n; i++)
-        if (t->ns[i]->state == s)
+        if (t->ns[i]->state == s) /* NOLINT(clang-analyzer-unix.Malloc) */
             return t->ns[i];
     return NULL;
 }
@@ -200,6 +206,8 @@ static void on_made(void *ctx, const struct net_slot *slot, const struct err *e)
     } else {
         ns->slot = *slot;
         ns->state = p->emptied ? NS_DOOMED : NS_IDLE;
+        if (!t->up)
+            net_host_quiet(p->site, t->number);
         if (!t->up && p->loopback_dns)
             net_host_loopback_dns(p->site, t->number, true);
         t->up = true;
@@ -240,9 +248,17 @@ static void begin_make(struct net_pool *p, struct ns *ns)
         make_failed(p, ns, &e);
 }
 
+static void stop_guard(struct net_pool *p, struct ns *ns)
+{
+    if (ns->job)
+        p->running--;
+    ns->job = net_slot_stop(ns->job);
+}
+
 static void begin_remove(struct net_pool *p, struct ns *ns)
 {
     struct err e;
+    stop_guard(p, ns); /* its filter goes with it */
     ns->state = NS_REMOVING;
     ns->job = net_slot_delete(p->site, &ns->slot, on_removed, ns, &e);
     if (ns->job)
@@ -251,6 +267,40 @@ static void begin_remove(struct net_pool *p, struct ns *ns)
         forget_ns(ns);
     else
         remove_failed(p, ns, &e);
+}
+
+static void on_guarded(void *ctx, const struct net_slot *slot, const struct err *e)
+{
+    struct ns *ns = ctx;
+    struct net_pool *p = ns->pool;
+    ns->job = NULL;
+    p->running--;
+    if (e) {
+        log_event(p->log, LOG_WARN_, "net.guard_failed", "slot=%s why=%s", slot->name, e->msg);
+        ns->state = ns->state == NS_IDLE ? NS_DOOMED : ns->state;
+    }
+    kick(p);
+}
+
+static void begin_guard(struct net_pool *p, struct ns *ns)
+{
+    struct err e;
+    ns->stale = false;
+    ns->job = net_slot_guard(p->site, &ns->slot, on_guarded, ns, &e);
+    if (ns->job)
+        p->running++;
+    else
+        log_event(p->log, LOG_WARN_, "net.guard_failed", "slot=%s why=%s", ns->slot.name, e.msg);
+}
+
+static void guard_stale(struct net_pool *p, const struct tenant *t)
+{
+    for (size_t i = 0; i < t->n && p->running < p->max.parallel; i++) {
+        struct ns *ns = t->ns[i];
+        bool there = ns->state == NS_IDLE || ns->state == NS_USED || ns->state == NS_BACK;
+        if (ns->stale && there && !ns->job)
+            begin_guard(p, ns);
+    }
 }
 
 /* One plugin makes a new bridge; the others wait, as two at once may get in each other's way. */
@@ -264,7 +314,10 @@ static void run_queue(struct net_pool *p)
     for (uint32_t i = 0; i < p->n_tenants; i++) {
         struct tenant *t = p->tenant[i];
         struct ns *ns;
-        while (t && p->running < p->max.parallel && may_make(t) && (ns = first_in(t, NS_QUEUED)))
+        if (t)
+            guard_stale(p, t);
+        while (t && !p->cut && p->running < p->max.parallel && may_make(t) &&
+               (ns = first_in(t, NS_QUEUED)))
             begin_make(p, ns);
     }
     for (uint32_t i = 0; i < p->n_tenants; i++) {
@@ -374,6 +427,8 @@ static void kick_tenant(struct net_pool *p, struct tenant *t)
         char bridge[NET_DEV_MAX];
         net_bridge_remove(net_site_bridge(p->site, t->number, bridge));
         t->up = t->begun = false;
+        file_close_p(&t->claim_fd);
+        t->claim_fd = -1;
     }
 }
 
@@ -472,6 +527,7 @@ struct net_pool *net_pool_free(struct net_pool *p)
         while (t && t->n > 0)
             forget_ns(t->ns[0]);
         if (t) {
+            file_close_p(&t->claim_fd);
             free(t->ns);
             free(t->waiter);
         }
@@ -496,7 +552,7 @@ int net_pool_adopt(struct net_pool *p, const char *path, struct err *e)
     if (!ok)
         return err_set(e, ERR_NOT_FOUND, "there is no network '%s' of ours", path);
     if (!find_slot(p, slot.name))
-        add_ns(p, &slot, NS_USED);
+        add_ns(p, &slot, NS_USED)->stale = !slot.guarded && p->site->guard.nsenter;
     tenant_of(p, slot.number)->up = true;
     return 0;
 }
@@ -507,7 +563,8 @@ static void found(void *ctx, const struct net_slot *seen)
     struct net_slot slot = *seen;
     if (find_slot(p, slot.name))
         return;
-    bool whole = net_slot_ready(p->site, &slot) && !net_slot_busy(p->site, &slot);
+    bool whole = net_slot_ready(p->site, &slot) && !net_slot_busy(p->site, &slot) &&
+                 (slot.guarded || !p->site->guard.nsenter);
     add_ns(p, &slot, whole ? NS_BACK : NS_ORPHAN);
     tenant_of(p, slot.number)->up |= whole;
 }
@@ -522,6 +579,12 @@ void net_pool_sweep(struct net_pool *p)
             net_bridge_remove(net_site_bridge(p->site, i, bridge));
         else
             p->tenant[i]->taken_ms = mono_ms();
+        if (p->tenant[i] && p->tenant[i]->up) {
+            struct err e;
+            net_host_quiet(p->site, i);
+            if (net_host_claim(p->site, i, &p->tenant[i]->claim_fd, &e) < 0)
+                log_event(p->log, LOG_WARN_, "net.claim", "number=%u why=%s", i, e.msg);
+        }
     }
     if (p->loopback_dns)
         net_pool_set_loopback_dns(p, true);
@@ -575,6 +638,36 @@ void net_pool_set_loopback_dns(struct net_pool *p, bool on)
     for (uint32_t i = 0; i < p->n_tenants; i++)
         if (p->tenant[i] && p->tenant[i]->up)
             net_host_loopback_dns(p->site, i, on);
+}
+
+void net_pool_cut(struct net_pool *p, bool cut)
+{
+    char bridge[NET_DEV_MAX];
+    p->cut = cut;
+    for (uint32_t i = 0; i < p->n_tenants; i++)
+        if (p->tenant[i] && p->tenant[i]->up)
+            net_bridge_set(net_site_bridge(p->site, i, bridge), !cut);
+    if (!cut)
+        kick(p);
+}
+
+void net_pool_guard(struct net_pool *p)
+{
+    for (uint32_t i = 0; i < p->n_tenants; i++)
+        for (size_t k = 0; p->tenant[i] && k < p->tenant[i]->n; k++)
+            p->tenant[i]->ns[k]->stale = true;
+    if (p->swept)
+        kick(p);
+}
+
+int net_pool_claim(struct net_pool *p, uint32_t number, struct err *e)
+{
+    struct tenant *t = tenant_of(p, number);
+    if (t->up || t->begun || t->n_waiters > 0)
+        return 0;
+    if (net_host_check(p->site, number, e) < 0)
+        return -1;
+    return t->claim_fd >= 0 ? 0 : net_host_claim(p->site, number, &t->claim_fd, e);
 }
 
 int net_pool_empty(struct net_pool *p, loop_fn *fn, void *ctx, struct err *e)

@@ -30,6 +30,15 @@ int net_pool_find(const struct net_pool *p, const char *path, struct net_place *
 /* Every bridge is told at once, and every new one when it comes up. */
 void net_pool_set_loopback_dns(struct net_pool *p, bool on);
 
+/* Cuts all bridges, and makes nothing new, until told otherwise. */
+void net_pool_cut(struct net_pool *p, bool cut);
+
+/* The site's guard has changed: it is loaded into every namespace anew. */
+void net_pool_guard(struct net_pool *p);
+
+/* 0: the number's addresses are this keeper's, and stay so while it has a namespace or a bridge. */
+int net_pool_claim(struct net_pool *p, uint32_t number, struct err *e) MUST_USE;
+
 /* fn is called, from the loop or from within the call, when nothing is left. */
 int net_pool_empty(struct net_pool *p, loop_fn *fn, void *ctx, struct err *e) MUST_USE;
 struct net_counts net_pool_counts(const struct net_pool *p);

@@ -17,7 +17,7 @@ static bool plain_word(const char *s, size_t max)
 }
 
 /* "tcp:8080" or "192.0.2.7:tcp:2049", as a rule. */
-static int allow_rule(struct str entry, struct buf *out, struct err *e)
+int net_rules_allow(struct str entry, struct buf *out, struct err *e)
 {
     struct str rest = entry, part[3], tail;
     uint32_t ip = 0;
@@ -94,6 +94,63 @@ static void into_bridges(const struct net_rules *r, struct buf *out)
                r->prefix, r->prefix, r->prefix, r->prefix);
 }
 
+/* Of this machine's accounts only root and those that are named open connections to tasks. */
+static void out_to_tasks(const struct net_rules *r, struct buf *out)
+{
+    buf_addz(out, "  chain output {\n"
+                  "    type filter hook output priority filter; policy accept;\n"
+                  "    ct state established,related accept\n");
+    if (r->fetcher[0])
+        buf_printf(out,
+                   "    meta skuid %u jump fetcher\n"
+                   "    meta skuid %u jump trusted_fetcher\n",
+                   r->fetcher[0], r->fetcher[1]);
+    buf_printf(out, "    oifname \"%s*\" meta skuid != { 0", r->prefix);
+    for (size_t i = 0; i < r->accounts; i++)
+        buf_printf(out, ", %u", r->account[i]);
+    buf_addz(out, " } reject with icmpx type admin-prohibited\n  }\n");
+}
+
+/* On their own rows: what an image's name makes this machine dial. */
+static void fetchers(const struct net_rules *r, struct buf *out)
+{
+    char base[IP4_TEXT], text[IP4_TEXT];
+    const char *range = ip4_format(r->range.base, base);
+    if (!r->fetcher[0])
+        return;
+    buf_addz(out, "  chain fetcher_dns {\n");
+    for (unsigned i = 0; i < r->dns->n; i++)
+        buf_printf(out, "    ip daddr %s meta l4proto { tcp, udp } th dport 53 accept\n",
+                   ip4_format(r->dns->server[i], text));
+    /* Of this machine's own resolver, and of name servers that have IPv6 only. */
+    buf_printf(out,
+               "    ip daddr 127.0.0.0/8 meta l4proto { tcp, udp } th dport 53 accept\n"
+               "    meta l4proto { tcp, udp } th dport 53 ip6 daddr ::/0 accept\n"
+               "  }\n"
+               "  chain never {\n"
+               "    ip daddr { %s/%u, 169.254.0.0/16, 224.0.0.0/3 } reject with icmpx type "
+               "admin-prohibited\n"
+               "    ip6 daddr { fe80::/10, ff00::/8, fd00:ec2::254 } reject with icmpx type "
+               "admin-prohibited\n"
+               "  }\n"
+               "  chain trusted_fetcher {\n"
+               "    jump fetcher_dns\n"
+               "    jump never\n"
+               "    accept\n"
+               "  }\n"
+               "  chain fetcher {\n"
+               "    jump fetcher_dns\n"
+               "    jump never\n"
+               "    fib daddr type local reject with icmpx type admin-prohibited\n"
+               "    ip daddr { 0.0.0.0/8, 10.0.0.0/8, 100.64.0.0/10, 127.0.0.0/8, 172.16.0.0/12, "
+               "192.168.0.0/16, 198.18.0.0/15 } reject with icmpx type admin-prohibited\n"
+               "    ip6 daddr { ::/127, fc00::/7, 64:ff9b::/96, 2002::/16 } reject with icmpx type "
+               "admin-prohibited\n"
+               "    accept\n"
+               "  }\n",
+               range, r->range.bits);
+}
+
 int net_rules_text(const struct net_rules *r, struct buf *out, struct err *e)
 {
     char base[IP4_TEXT];
@@ -106,7 +163,7 @@ int net_rules_text(const struct net_rules *r, struct buf *out, struct err *e)
     /* To this machine: nothing but what is listed, and answers. */
     buf_addz(out, "  chain host {\n    ct state established,related accept\n");
     for (const char *const *a = r->allow; a && *a; a++)
-        if (allow_rule(str_of(*a), out, e) < 0)
+        if (net_rules_allow(str_of(*a), out, e) < 0)
             return -1;
     name_servers(r, out);
     buf_addz(out, "    reject with icmpx type admin-prohibited\n  }\n");
@@ -119,10 +176,13 @@ int net_rules_text(const struct net_rules *r, struct buf *out, struct err *e)
                    r->prefix);
     if (!weak_here("tenant_firewall"))
         into_bridges(r, out);
+    fetchers(r, out);
+    if (!weak_here("account_firewall"))
+        out_to_tasks(r, out);
     buf_printf(out,
                "  chain nat {\n"
                "    type nat hook postrouting priority srcnat; policy accept;\n"
-               "    ip saddr %s/%u oifname != \"%s*\" masquerade\n"
+               "    ip saddr %s/%u oifname != \"%s*\" oifname != \"nsi*\" masquerade\n"
                "  }\n",
                ip4_format(r->range.base, base), r->range.bits, r->prefix);
     if (r->dns->forward)
@@ -152,6 +212,17 @@ int net_rules_load(const struct net_rules *r, const char *nft, const char *path,
         return -1;
     if (run(argv, "loading firewall rules", e) < 0)
         return err_hint(e, "nftables must work in this kernel (modules nf_tables, nft_masq)");
+    return 0;
+}
+
+int net_rules_list(const char *table, const char *nft, struct buf *out, struct err *e)
+{
+    const char *argv[] = { nft, "-n", "list", "table", "inet", table, NULL };
+    struct process_exit how;
+    if (tool_wait(argv, NFT_MS, out, &how, e) < 0)
+        return err_wrap(e, "reading firewall rules");
+    if (how.code || how.signal)
+        return err_set(e, ERR_NOT_FOUND, "there is no table '%s' in the firewall", table);
     return 0;
 }
 

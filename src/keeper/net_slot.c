@@ -12,6 +12,10 @@
 #include "keeper/net_ns.h"
 #include "sys/file.h"
 
+#define READY_BYTES 64
+#define GUARDED "guarded"
+#define GUARD_BYTES (64u << 10)
+
 struct net_slot_job {
     const struct net_site *site;
     struct net_slot slot;
@@ -55,9 +59,8 @@ const char *net_site_path(const struct net_site *s, const char *slot, char out[s
 
 int net_site_prepare(const struct net_site *s, struct err *e)
 {
-    static const char *const folders[] = {
-        "", "netns", "net", "net/conf", "net/ready", "net/ipam"
-    };
+    static const char *const folders[] = { "",          "netns",     "net",     "net/conf",
+                                           "net/guard", "net/ready", "net/ipam" };
     for (size_t i = 0; i < ARRAY_LEN(folders); i++) {
         char path[NET_PATH_MAX];
         snprintf(path, sizeof path, "%s/%s", s->run_dir, folders[i]);
@@ -89,14 +92,18 @@ bool net_slot_parse(const struct net_site *s, struct str name, struct net_slot *
 bool net_slot_ready(const struct net_site *s, struct net_slot *slot)
 {
     char path[NET_PATH_MAX];
-    AUTO(buf_free) struct buf text = BUF(IP4_TEXT);
+    AUTO(buf_free) struct buf text = BUF(READY_BYTES);
     struct err ignored;
+    struct str rest, line = { "", 0 };
     uint32_t ip;
     if (!net_ns_is_bound(net_site_path(s, slot->name, path)) ||
-        file_read(path_of(s, "net/ready", slot->name, path), IP4_TEXT, &text, &ignored) < 0 ||
-        !ip4_parse(str_trim(buf_str(&text)), &ip))
+        file_read(path_of(s, "net/ready", slot->name, path), READY_BYTES, &text, &ignored) < 0)
+        return false;
+    rest = buf_str(&text);
+    if (!str_next_line(&rest, &line) || !ip4_parse(str_trim(line), &ip))
         return false;
     ip4_format(ip, slot->address);
+    slot->guarded = str_next_line(&rest, &line) && str_is(str_trim(line), GUARDED);
     return true;
 }
 
@@ -199,8 +206,10 @@ static int mark_ready(const struct net_site *s, const struct net_slot *slot, str
 {
     char path[NET_PATH_MAX], part[NET_PATH_MAX];
     path_of(s, "net/ready", slot->name, path);
+    char text[READY_BYTES];
     snprintf(part, sizeof part, "%s/net/part", s->run_dir);
-    if (write_small(part, str_of(slot->address), e) < 0)
+    snprintf(text, sizeof text, "%s\n%s", slot->address, slot->guarded ? GUARDED "\n" : "");
+    if (write_small(part, str_of(text), e) < 0)
         return -1;
     if (rename(part, path) < 0)
         return err_set(e, ERR_UNAVAILABLE, "cannot make '%s': %s", path, strerror(errno));
@@ -246,17 +255,58 @@ static int start_plugin(struct net_slot_job *j, const char *verb, tool_done_fn *
     return j->tool ? 0 : -1;
 }
 
+static void end_job(struct net_slot_job *j, const struct err *e)
+{
+    j->fn(j->ctx, &j->slot, e);
+    job_free(j);
+}
+
+static void on_guarded(void *ctx, const struct tool_result *r)
+{
+    struct net_slot_job *j = ctx;
+    struct err e = { 0 };
+    struct str said = str_trim(r->err.n ? r->err : r->out);
+    bool ok = r->how.code == 0 && r->how.signal == 0;
+    j->tool = NULL;
+    j->slot.guarded = ok;
+    if (!ok)
+        err_set(&e, ERR_UNAVAILABLE, "the rules inside a task's network could not be loaded: %.*s",
+                (int)MIN(said.n, (size_t)200), said.p);
+    end_job(j, ok && mark_ready(j->site, &j->slot, &e) == 0 ? NULL : &e);
+}
+
+static int start_guard(struct net_slot_job *j, struct err *e)
+{
+    const struct net_site *s = j->site;
+    AUTO(buf_free) struct buf text = BUF(GUARD_BYTES);
+    char path[NET_PATH_MAX], ns[NET_PATH_MAX], enter[NET_PATH_MAX + 8];
+    if (net_guard_text(&s->guard, net_site_subnet(s, j->slot.number), &text, e) < 0 ||
+        write_small(path_of(s, "net/guard", j->slot.name, path), buf_str(&text), e) < 0)
+        return -1;
+    snprintf(enter, sizeof enter, "--net=%s", net_site_path(s, j->slot.name, ns));
+    const char *argv[] = { s->guard.nsenter, enter, s->guard.nft, "-f", path, NULL };
+    struct tool_spec spec = { .argv = argv, .in_fd = PROCESS_NO_FD, .timeout_ms = s->plugin_ms };
+    j->tool = tool_run(s->loop, &spec, on_guarded, j, e);
+    return j->tool ? 0 : -1;
+}
+
 static void on_added(void *ctx, const struct tool_result *r)
 {
     struct net_slot_job *j = ctx;
     struct err e = { 0 };
     int rc = -1;
+    j->tool = NULL;
     if (r->how.code || r->how.signal)
         explain(r, "give a task its address", &e);
-    else if (net_slot_result(r->out, j->slot.address, &e) == 0)
+    else
+        rc = net_slot_result(r->out, j->slot.address, &e);
+    if (rc == 0 && j->site->guard.nsenter && start_guard(j, &e) == 0)
+        return;
+    if (rc == 0 && !j->site->guard.nsenter)
         rc = mark_ready(j->site, &j->slot, &e);
-    j->fn(j->ctx, &j->slot, rc < 0 ? &e : NULL);
-    job_free(j);
+    else
+        rc = -1;
+    end_job(j, rc < 0 ? &e : NULL);
 }
 
 static struct net_slot_job *job_new(const struct net_site *s, const struct net_slot *slot,
@@ -287,6 +337,13 @@ struct net_slot_job *net_slot_add(const struct net_site *s, const struct net_slo
         start_plugin(j, "ADD", on_added, e) < 0)
         return job_free(j);
     return j;
+}
+
+struct net_slot_job *net_slot_guard(const struct net_site *s, const struct net_slot *slot,
+                                    net_slot_fn *fn, void *ctx, struct err *e)
+{
+    struct net_slot_job *j = job_new(s, slot, fn, ctx);
+    return start_guard(j, e) < 0 ? job_free(j) : j;
 }
 
 /* The first line of a lease is its slot. */
@@ -347,6 +404,7 @@ int net_slot_force_delete(const struct net_site *s, const struct net_slot *slot,
     unlink(path_of(s, "net/ready", slot->name, path));
     if (net_ns_remove(net_site_path(s, slot->name, path), e) < 0)
         return -1;
+    unlink(path_of(s, "net/guard", slot->name, path));
     unlink(path_of(s, "net/conf", slot->name, path));
     drop_leases_in(s, net_site_bridge(s, slot->number, bridge));
     return 0;

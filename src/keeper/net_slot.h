@@ -5,13 +5,15 @@
  *   RUN/net/conf/<slot>    what the CNI plugin is told; a running plugin holds a lock on it
  *   RUN/netns/<slot>       the namespace
  *   RUN/net/ipam/<bridge>/ the lease of its address (host-local's files)
- *   RUN/net/ready/<slot>   its address: the slot is whole
+ *   RUN/net/guard/<slot>   the rules that are loaded inside it
+ *   RUN/net/ready/<slot>   its address: the slot is whole; a second line says that it is guarded
  */
 #ifndef NS_KEEPER_NET_SLOT_H
 #define NS_KEEPER_NET_SLOT_H
 
 #include "base/buf.h"
 #include "keeper/net_addr.h"
+#include "keeper/net_guard.h"
 #include "keeper/tool.h"
 
 #define NET_SLOT_NAME 32
@@ -27,12 +29,14 @@ struct net_site {
     char bridge_plugin[TOOL_PATH_MAX];
     char cni_path[TOOL_PATH_MAX]; /* folders, ':' between them */
     uint64_t plugin_ms;
+    struct net_guard guard; /* nsenter NULL: none, for tests of the plugins alone */
 };
 
 struct net_slot {
     char name[NET_SLOT_NAME];
     uint32_t number; /* of its tenant */
     char address[IP4_TEXT];
+    bool guarded; /* the second filter is in it */
 };
 
 struct net_slot_job; /* a plugin at work */
@@ -56,6 +60,9 @@ bool net_slot_busy(const struct net_site *s, const struct net_slot *slot); /* a 
  * deleted.  mtu 0: the kernel's own. */
 struct net_slot_job *net_slot_add(const struct net_site *s, const struct net_slot *slot,
                                   unsigned mtu, net_slot_fn *fn, void *ctx, struct err *e);
+/* The second filter anew, as the site has it now. */
+struct net_slot_job *net_slot_guard(const struct net_site *s, const struct net_slot *slot,
+                                    net_slot_fn *fn, void *ctx, struct err *e);
 struct net_slot_job *net_slot_delete(const struct net_site *s, const struct net_slot *slot,
                                      net_slot_fn *fn, void *ctx, struct err *e);
 int net_slot_force_delete(const struct net_site *s, const struct net_slot *slot, struct err *e)

@@ -92,6 +92,8 @@ static void world_open(struct world *w, const struct net_config *change)
         c.subnet_bits = change->subnet_bits;
         c.range = change->range ? change->range : c.range;
         c.idle_ms = change->idle_ms;
+        c.account = change->account;
+        c.accounts = change->accounts;
     }
     w->net = net_new(&c, &e);
     if (!w->net && e.code == ERR_UNAVAILABLE)
@@ -262,9 +264,8 @@ static bool comes(int fd, short events)
 }
 
 /* 0 when a connection came about, else its errno.  Resets it, so that nothing lingers. */
-static int connect_within(const char *path, const char *ip, uint16_t port, int wait_ms)
+static int connect_by(int fd, const char *ip, uint16_t port, int wait_ms)
 {
-    AUTO(file_close_p) int fd = socket_in(path, SOCK_STREAM);
     struct sockaddr_in a = at(ip, port);
     struct linger hard = { .l_onoff = 1 };
     int error = 0;
@@ -278,9 +279,21 @@ static int connect_within(const char *path, const char *ip, uint16_t port, int w
     return error;
 }
 
+static int connect_within(const char *path, const char *ip, uint16_t port, int wait_ms)
+{
+    AUTO(file_close_p) int fd = socket_in(path, SOCK_STREAM);
+    return connect_by(fd, ip, port, wait_ms);
+}
+
 static int connect_from(const char *path, const char *ip, uint16_t port)
 {
     return connect_within(path, ip, port, TEST_PATIENCE_MS);
+}
+
+static int connect_from_here(const char *ip, uint16_t port)
+{
+    AUTO(file_close_p) int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    return connect_by(fd, ip, port, TEST_PATIENCE_MS);
 }
 
 static void tasks_of_a_tenant_reach_each_other(void)
@@ -325,6 +338,148 @@ static void tenants_cannot_reach_each_other(void)
     CHECK_INT(connect_from(b.path, a.gateway, 80), EHOSTUNREACH);
     net_give_back(w.net, a.path);
     net_give_back(w.net, b.path);
+    world_close(&w);
+}
+
+static bool rules_are_back(const struct world *w)
+{
+    return net_walls(w->net).reloads > 0 && net_walls(w->net).there;
+}
+
+static bool rules_are_lost(const struct world *w)
+{
+    return !net_walls(w->net).there;
+}
+
+static bool guards_know_the_address(const struct world *w)
+{
+    char file[160];
+    AUTO(buf_free) struct buf text = BUF(1u << 16);
+    struct err e;
+    snprintf(file, sizeof file, "%s/net/guard/nst0.0", w->run);
+    return file_read(file, 1u << 16, &text, &e) == 0 && strstr(text.p, "203.0.113.5");
+}
+
+/* Nobody turns the loop meanwhile: it is as with a keeper that is stopped. */
+static void without_the_machines_rules_a_second_filter_holds(void)
+{
+    struct world w;
+    world_open(&w, NULL);
+    struct taken a = take(&w, "vision"), b = take(&w, "speech"), c = take(&w, "vision");
+    AUTO(file_close_p) int server = listen_in(a.path, "0.0.0.0", 80);
+    AUTO(file_close_p) int hosts = listen_in(NULL, "0.0.0.0", 8080);
+    run_ok("nft flush ruleset");
+    CHECK_INT(connect_from(b.path, a.address, 80), EHOSTUNREACH);
+    CHECK_INT(connect_from(b.path, b.gateway, 8080), EHOSTUNREACH);
+    CHECK_INT(connect_from(b.path, a.gateway, 8080), EHOSTUNREACH);
+    CHECK_INT(connect_from(b.path, HOST_IP, 8080), EHOSTUNREACH);
+    CHECK_INT(connect_from(c.path, a.address, 80), 0);
+    CHECK_INT(connect_from(NULL, a.address, 80), 0);
+    /* From elsewhere, as another tenant's machine would: what comes in is not let in. */
+    run_ok("ip link add far type bridge; ip addr add 192.0.2.9/24 dev far; ip link set far up");
+    AUTO(file_close_p) int fd = socket_in(NULL, SOCK_STREAM);
+    struct sockaddr_in from = at("192.0.2.9", 0), to = at(a.address, 80);
+    CHECK(bind(fd, (struct sockaddr *)&from, sizeof from) == 0);
+    CHECK(connect(fd, (struct sockaddr *)&to, sizeof to) < 0 && errno == EINPROGRESS);
+    CHECK_INT(connect_from(c.path, a.address, 80), 0); /* after it, and yet before it */
+    struct pollfd p = { .fd = fd, .events = POLLOUT };
+    CHECK_INT(poll(&p, 1, 0), 0);
+    net_give_back(w.net, a.path);
+    net_give_back(w.net, b.path);
+    net_give_back(w.net, c.path);
+    world_close(&w);
+}
+
+static void rules_that_somebody_takes_away_come_back(void)
+{
+    static const char *const harm[] = {
+        "nft flush ruleset",
+        "nft delete table inet nightshift_test",
+        "nft flush chain inet nightshift_test forward",
+        "nft insert rule inet nightshift_test forward accept",
+        "nft add element inet nightshift_test same '{ \"nst0\" . \"nst1\" }'",
+    };
+    struct world w;
+    world_open(&w, NULL);
+    struct taken a = take(&w, "vision");
+    for (size_t i = 0; i < ARRAY_LEN(harm); i++) {
+        uint64_t before = net_walls(w.net).reloads;
+        run_ok(harm[i]);
+        struct taken b =
+            take(&w, i % 2 ? "speech" : "vision"); /* finds it out, whatever was queued */
+        CHECK_INT(net_walls(w.net).reloads, before + 1);
+        run_ok("nft list chain inet nightshift_test forward | grep -q reject");
+        run_ok("! nft list chain inet nightshift_test forward | grep -q '^[[:space:]]*accept'");
+        net_give_back(w.net, b.path);
+    }
+    net_give_back(w.net, a.path);
+    world_close(&w);
+}
+
+static void the_loop_notices_by_itself(void)
+{
+    struct world w;
+    world_open(&w, NULL);
+    run_ok("nft flush ruleset");
+    wait_until(&w, rules_are_back);
+    run_ok("nft add table inet another; nft delete table inet another");
+    struct taken a = take(&w, "vision");
+    CHECK_INT(net_walls(w.net).reloads, 1); /* what others have is theirs */
+    net_give_back(w.net, a.path);
+    world_close(&w);
+}
+
+static void rules_that_cannot_be_loaded_cut_the_bridges(void)
+{
+    struct world w;
+    char script[256];
+    world_open(&w, NULL);
+    struct taken a = take(&w, "vision"), b = take(&w, "vision"), none;
+    AUTO(file_close_p) int server = listen_in(a.path, "0.0.0.0", 80);
+    snprintf(script, sizeof script,
+             "cd %s/net && rm rules.nft && mkdir rules.nft && nft flush ruleset", w.run);
+    run_ok(script);
+    wait_until(&w, rules_are_lost);
+    begin_take(&w, "speech", &none);
+    CHECK(none.done && !none.path[0] && none.e.code == ERR_UNAVAILABLE);
+    CHECK(strstr(none.e.msg, "the firewall between tenants is gone"));
+    run_ok("! ip -o link show nst0 | grep -q '[<,]UP'");
+    snprintf(script, sizeof script, "rmdir %s/net/rules.nft", w.run);
+    run_ok(script);
+    wait_until(&w, rules_are_back);
+    CHECK_INT(connect_from(b.path, a.address, 80), 0);
+    net_give_back(w.net, a.path);
+    net_give_back(w.net, b.path);
+    world_close(&w);
+}
+
+static void a_new_address_of_the_host_is_closed_too(void)
+{
+    struct world w;
+    world_open(&w, NULL);
+    struct taken a = take(&w, "vision");
+    run_ok("ip addr add 203.0.113.5/32 dev out0");
+    wait_until(&w, guards_know_the_address);
+    net_give_back(w.net, a.path);
+    world_close(&w);
+}
+
+static void accounts_of_the_host_do_not_reach_tasks(void)
+{
+    struct world w;
+    const uint32_t named = 4711;
+    world_open(&w, &(struct net_config){ .account = &named, .accounts = 1 });
+    struct taken a = take(&w, "vision");
+    AUTO(file_close_p) int server = listen_in(a.path, "0.0.0.0", 80);
+    CHECK_INT(connect_from(NULL, a.address, 80), 0);
+    CHECK(seteuid(1001) == 0);
+    int other = connect_from_here(a.address, 80);
+    CHECK(seteuid(0) == 0 && seteuid(named) == 0);
+    int hub = connect_from_here(a.address, 80);
+    CHECK(seteuid(0) == 0);
+    CHECK_INT(other, EHOSTUNREACH);
+    CHECK_INT(hub, 0);
+    net_give_back(w.net, a.path);
     world_close(&w);
 }
 
@@ -699,13 +854,14 @@ static void a_subnet_that_is_in_use_here_is_not_given(void)
     w.net = net_new(&c, &e);
     CHECK(w.net);
     net_sweep(w.net);
+    run_ok("ip route add 10.99.64.0/18 dev out0"); /* all there are */
     struct taken b;
     begin_take(&w, "vision", &b);
     finish_take(&b);
     CHECK(!b.path[0] && b.e.code == ERR_CONFLICT && strstr(b.e.msg, "out0"));
-    run_ok("ip route flush dev out0 scope link proto boot");
-    struct taken again = take(&w, "vision");
-    CHECK(strncmp(again.address, "10.99.66.", 9) == 0);
+    run_ok("ip route del 10.99.64.0/18 dev out0");
+    struct taken again = take(&w, "vision"); /* it moves: its own are still another's */
+    CHECK(strncmp(again.address, "10.99.67.", 9) == 0);
     net_give_back(w.net, again.path);
     world_close(&w);
 }
@@ -746,6 +902,14 @@ static const struct test tests[] = {
     { "tasks of a tenant reach each other", tasks_of_a_tenant_reach_each_other },
     { "a task's loopback is its own", loopback_is_private },
     { "tenants cannot reach each other", tenants_cannot_reach_each_other },
+    { "without the machine's rules a second filter holds",
+      without_the_machines_rules_a_second_filter_holds },
+    { "rules that somebody takes away come back", rules_that_somebody_takes_away_come_back },
+    { "without a start the loop notices by itself", the_loop_notices_by_itself },
+    { "rules that cannot be loaded cut the bridges", rules_that_cannot_be_loaded_cut_the_bridges },
+    { "a new address of the host is closed too", a_new_address_of_the_host_is_closed_too },
+    { "accounts of the host do not reach tasks, but for those named",
+      accounts_of_the_host_do_not_reach_tasks },
     { "a task reaches of the host what is allowed and nothing else",
       a_task_reaches_of_the_host_what_is_allowed },
     { "a task gets out behind the host's address, and nobody gets in",

@@ -3,11 +3,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "keeper/older.h"
 #include "keeper/stray.h"
 #include "sys/file.h"
 #include "sys/weak.h"
@@ -124,12 +126,12 @@ static int open_groups(struct setup *s, const struct keeper_config *c, struct en
     struct err refused;
     bool root = env->mode == KEEPER_MODE_ROOT;
     env->cgroups = root || kind == CGROUPS_V2
-                     ? cgroups_open(c->cgroup_root, kind, c->cgroup, root ? e : &refused)
+                     ? cgroups_open(c->cgroup_root, kind, s->cgroup, root ? e : &refused)
                      : NULL;
     if (!env->cgroups && root)
         return -1;
     if (!env->cgroups)
-        env->cgroups = cgroups_open(c->cgroup_root, CGROUPS_NONE, c->cgroup, e);
+        env->cgroups = cgroups_open(c->cgroup_root, CGROUPS_NONE, s->cgroup, e);
     /* crun refuses a machine with both kinds: it gets to see the one that is in use, or, where we
      * may not take mounts away, none. */
     snprintf(s->hide, sizeof s->hide, "%.200s/unified", c->cgroup_root);
@@ -154,6 +156,31 @@ bool setup_net(const struct setup *s, struct env *env)
     return env->net != NULL;
 }
 
+/* Their names to numbers, once: an account that is made later is not meant. */
+static int find_accounts(struct setup *s, const char *names, struct err *e)
+{
+    struct str rest = str_of(names ? names : ""), one;
+    while (rest.n > 0) {
+        char name[64];
+        str_cut(rest, ',', &one, &rest);
+        one = str_trim(one);
+        if (one.n >= sizeof name || s->accounts == ARRAY_LEN(s->account))
+            return err_set(e, ERR_TOO_LARGE,
+                           "--net-users: more than %zu accounts, or a name that is too long",
+                           ARRAY_LEN(s->account));
+        snprintf(name, sizeof name, "%.*s", STR_ARG(one));
+        const struct passwd *p = one.n ? getpwnam(name) : NULL;
+        if (one.n && !p) {
+            err_set(e, ERR_NOT_FOUND, "--net-users: there is no account '%s' on this machine",
+                    name);
+            return err_hint(e, "make it, or take it out of the setting net_users");
+        }
+        if (p)
+            s->account[s->accounts++] = p->pw_uid;
+    }
+    return 0;
+}
+
 static void open_net(struct setup *s, const struct keeper_config *c, struct env *env)
 {
     s->net = (struct net_config){
@@ -162,8 +189,13 @@ static void open_net(struct setup *s, const struct keeper_config *c, struct env 
         .run_dir = env->run,
         .state_dir = env->state,
         .range = c->net_range,
-        .prefix = c->net_prefix,
-        .table = c->net_table,
+        .prefix = s->net_prefix,
+        .table = s->net_table,
+        .fetcher = { FETCHER_UID, FETCHER_UID + 1 },
+        .account = s->account,
+        .accounts = s->accounts,
+        .walls_changed = env->walls_changed,
+        .ctx = env->ctx,
     };
     s->wants_net = !c->no_network;
     if (!s->wants_net) {
@@ -184,9 +216,12 @@ static void open_disks(const struct keeper_config *c, struct env *env)
     env->scratch = scratch_new(&want, &e);
     if (!env->scratch)
         log_event(env->log, LOG_WARN_, "scratch.missing", "why=%s", e.msg);
-    struct image_config pictures = {
-        .loop = env->loop, .log = env->log, .dir = images, .keep_bytes = c->images_mib << 20
-    };
+    struct image_config pictures = { .loop = env->loop,
+                                     .log = env->log,
+                                     .dir = images,
+                                     .keep_bytes = c->images_mib << 20,
+                                     .registries = c->registries,
+                                     .fetcher = { FETCHER_UID, FETCHER_UID + 1 } };
     env->images = image_open(&pictures, &env->no_images);
     if (!env->images)
         log_event(env->log, LOG_INFO_, "images.missing", "why=%s", env->no_images.msg);
@@ -231,12 +266,32 @@ static int open_folders(struct setup *s, const struct keeper_config *c, struct e
              : make_shared(s->run, "tasks", env->gid, e);
 }
 
+/* Where an older keeper's tasks live we go on as it was called; they end, and the next start has its own. */
+static int choose_names(struct setup *s, const struct keeper_config *c, const struct env *env,
+                        struct err *e)
+{
+    bool known = instance_read(env->state, &s->names);
+    if (known || !older_lives(env->run)) {
+        if (!known && env->mode == KEEPER_MODE_ROOT)
+            older_clear(env->run, c->cgroup_root);
+        if (instance_open(env->state, &s->names, e) < 0)
+            return -1;
+    }
+    s->cgroup = c->cgroup ? c->cgroup : s->names.cgroup;
+    s->net_prefix = c->net_prefix ? c->net_prefix : s->names.net_prefix;
+    s->net_table = c->net_table ? c->net_table : s->names.net_table;
+    log_event(env->log, LOG_INFO_, "keeper.names", "id=%s cgroup=%s bridges=%s table=%s",
+              s->names.id, s->cgroup, s->net_prefix, s->net_table);
+    return 0;
+}
+
 int setup_open(struct setup *s, const struct keeper_config *c, struct env *env, struct err *e)
 {
     *s = (struct setup){ .lock_fd = -1 };
     env->crun_copy = env->init_copy = SEALED_NONE;
     if (find_init(s, c->init, e) < 0 || mode_choose(c->mode, c->crun, &env->mode, s->crun, e) < 0 ||
-        open_folders(s, c, env, e) < 0 || open_groups(s, c, env, e) < 0 || probe(c, env, e) < 0)
+        find_accounts(s, c->net_users, e) < 0 || open_folders(s, c, env, e) < 0 ||
+        choose_names(s, c, env, e) < 0 || open_groups(s, c, env, e) < 0 || probe(c, env, e) < 0)
         return -1;
     env->init = s->init;
     env->crun = s->crun;

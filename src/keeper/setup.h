@@ -11,12 +11,17 @@
 #include "keeper/keeper.h"
 #include "keeper/mode.h"
 #include "keeper/net.h"
+#include "node/instance.h"
 
 struct setup {
     int lock_fd; /* -1: not taken */
     char state[256], run[256], init[MODE_PATH_MAX], crun[MODE_PATH_MAX], hide[300];
     char mnt[300], skeleton[320];
+    struct instance names;
+    const char *cgroup, *net_prefix, *net_table;
     struct net_config net; /* its texts are those of the keeper_config */
+    uint32_t account[16];  /* of this machine, that may connect to tasks */
+    size_t accounts;
     bool wants_net;
 };
 

@@ -159,6 +159,18 @@ void tell_pong(const struct env *env)
     end(env, &t);
 }
 
+void tell_walls(const struct env *env)
+{
+    struct telling t;
+    if (!env->net)
+        return;
+    struct net_walls n = net_walls(env->net);
+    begin(&t, KEEPER_EV_WALLS, NULL);
+    json_put_bool(&t.w, "there", n.there);
+    json_put_u64(&t.w, "reloads", n.reloads);
+    end(env, &t);
+}
+
 void tell_progress(const struct env *env, const char *task, const struct tell_progress *p)
 {
     struct telling t;

@@ -11,6 +11,7 @@ void tell_started(const struct env *env, const char *task, int64_t t_ms, int pid
 void tell_failed(const struct env *env, const char *task, const struct err *e);
 void tell_paused(const struct env *env, const char *task, bool paused, int64_t t_ms);
 void tell_ended(const struct env *env, const char *task, const struct task_result *r);
+void tell_walls(const struct env *env); /* nothing where there are no networks */
 void tell_ready(const struct env *env);
 void tell_pong(const struct env *env);
 

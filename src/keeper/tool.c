@@ -81,22 +81,61 @@ static void on_late(void *ctx)
 
 /* A child that asks to be killed with its parent asks too late when that is dead already: so it
  * looks, afterwards, whose child it is. */
-static int put_watch_in_front(const char *const *argv, char pid[static 16], const char **out,
-                              size_t n_out, struct err *e)
+struct front {
+    const char *argv[64];
+    size_t n;
+    char pid[16], uid[32], gid[32], groups[4096], bounds[256];
+};
+
+/* Whoever gives up an account gives up the wish to be killed with us, so setpriv wishes it last. */
+static void put_jail_in_front(const struct tool_jail *j, struct front *f)
 {
-    const char *const front[] = {
-        "setpriv", "--pdeathsig=KILL", "/bin/sh", "-c", "[ \"$PPID\" = \"$0\" ] && exec \"$@\"", pid
-    };
-    size_t n = 0;
-    snprintf(pid, 16, "%d", getpid());
-    for (; n < ARRAY_LEN(front); n++)
-        out[n] = front[n];
-    for (size_t i = 0; argv[i]; i++) {
-        if (n + 1 == n_out)
-            return err_set(e, ERR_INTERNAL, "too many arguments for '%s'", argv[0]);
-        out[n++] = argv[i];
+    static const char bind[] = "mount --bind \"$0\" \"$1\" && shift && exec \"$@\"";
+    f->argv[f->n++] = "unshare";
+    f->argv[f->n++] = "--ipc";
+    f->argv[f->n++] = "--uts";
+    if (j->no_network)
+        f->argv[f->n++] = "--net";
+    if (j->from) {
+        const char *const view[] = { "--mount", "--", "/bin/sh", "-c", bind, j->from, j->onto };
+        for (size_t i = 0; i < ARRAY_LEN(view); i++)
+            f->argv[f->n++] = view[i];
+    } else {
+        f->argv[f->n++] = "--";
     }
-    out[n] = NULL;
+    snprintf(f->uid, sizeof f->uid, "--reuid=%u", j->uid);
+    snprintf(f->gid, sizeof f->gid, "--regid=%u", j->gid);
+    snprintf(f->groups, sizeof f->groups, "%s%s", j->groups ? "--groups=" : "--clear-groups",
+             j->groups ? j->groups : "");
+    snprintf(f->bounds, sizeof f->bounds, "--bounding-set=-all%s%s", j->keep ? "," : "",
+             j->keep ? j->keep : "");
+    f->argv[f->n++] = "setpriv";
+    f->argv[f->n++] = f->uid;
+    f->argv[f->n++] = f->gid;
+    f->argv[f->n++] = f->groups;
+    f->argv[f->n++] = f->bounds;
+    f->argv[f->n++] = "--inh-caps=-all";
+    f->argv[f->n++] = "--no-new-privs";
+}
+
+static int put_watch_in_front(const struct tool_spec *spec, struct front *f, struct err *e)
+{
+    const char *const watch[] = { "--pdeathsig=KILL", "/bin/sh", "-c",
+                                  "[ \"$PPID\" = \"$0\" ] && exec \"$@\"", f->pid };
+    f->n = 0;
+    snprintf(f->pid, sizeof f->pid, "%d", getpid());
+    if (spec->jail)
+        put_jail_in_front(spec->jail, f);
+    else
+        f->argv[f->n++] = "setpriv";
+    for (size_t i = 0; i < ARRAY_LEN(watch); i++)
+        f->argv[f->n++] = watch[i];
+    for (size_t i = 0; spec->argv[i]; i++) {
+        if (f->n + 1 == ARRAY_LEN(f->argv))
+            return err_set(e, ERR_INTERNAL, "too many arguments for '%s'", spec->argv[0]);
+        f->argv[f->n++] = spec->argv[i];
+    }
+    f->argv[f->n] = NULL;
     return 0;
 }
 
@@ -109,12 +148,10 @@ struct tool *tool_run(struct loop *l, const struct tool_spec *spec, tool_done_fn
     t->err_fd = t->out_fd < 0 ? -1 : memory_file(e);
     if (t->err_fd < 0)
         return tool_free(t);
-    const char *watched[48];
-    char pid[16];
-    if (spec->ends_with_us &&
-        put_watch_in_front(spec->argv, pid, watched, ARRAY_LEN(watched), e) < 0)
+    struct front watched;
+    if (spec->ends_with_us && put_watch_in_front(spec, &watched, e) < 0)
         return tool_free(t);
-    struct process_spec p = { .argv = spec->ends_with_us ? watched : spec->argv,
+    struct process_spec p = { .argv = spec->ends_with_us ? watched.argv : spec->argv,
                               .env = spec->env,
                               .fd = { spec->in_fd, t->out_fd, t->err_fd },
                               .new_group = true };

@@ -16,12 +16,22 @@
 
 struct tool;
 
+/* What a program that reads what strangers send is left with. */
+struct tool_jail {
+    uint32_t uid, gid;
+    const char *groups;      /* "1001,1002"; NULL: none */
+    const char *keep;        /* capabilities of a uid 0: "+chown,+fowner"; NULL: none */
+    bool no_network;         /* its own, in which there is nothing */
+    const char *from, *onto; /* a folder that it sees there too, whoever may reach it; NULL: none */
+};
+
 struct tool_spec {
     const char *const *argv; /* ends with NULL */
     const char *const *env;  /* ends with NULL; NULL: ours */
     int in_fd;               /* its stdin, stays the caller's; PROCESS_NO_FD: /dev/null */
     uint64_t timeout_ms;
-    bool ends_with_us; /* when we die it is killed, even if we die while it starts */
+    const struct tool_jail *jail; /* NULL: as we are; needs ends_with_us */
+    bool ends_with_us;            /* when we die it is killed, even if we die while it starts */
 };
 
 struct tool_result {

@@ -37,12 +37,17 @@ static bool is_task(struct str s)
     return true;
 }
 
-bool gpu_process_task(struct str path, char out[static 64])
+/* NULL: of any instance (instance.h), by its name. */
+static bool is_folder(struct str part, const char *folder)
 {
-    return gpu_process_task_in(path, "nightshift", out);
+    static const char lead[] = "nightshift-";
+    if (folder)
+        return str_is(part, folder);
+    return str_is(part, "nightshift") ||
+           (part.n == sizeof lead - 1 + 5 && memcmp(part.p, lead, sizeof lead - 1) == 0);
 }
 
-bool gpu_process_task_in(struct str path, const char *folder, char out[static 64])
+static bool task_below(struct str path, const char *folder, char out[static 64])
 {
     bool after = false, more = true;
     struct str part;
@@ -52,9 +57,19 @@ bool gpu_process_task_in(struct str path, const char *folder, char out[static 64
             snprintf(out, 64, "%.*s", STR_ARG(part));
             return true;
         }
-        after = str_is(part, folder);
+        after = is_folder(part, folder);
     }
     return false;
+}
+
+bool gpu_process_task(struct str path, char out[static 64])
+{
+    return task_below(path, NULL, out);
+}
+
+bool gpu_process_task_in(struct str path, const char *folder, char out[static 64])
+{
+    return task_below(path, folder, out);
 }
 
 /* The first path that has a task in it, else the longest: v1 has one line a controller. */

@@ -19,6 +19,8 @@ static void a_task_is_found_in_a_cgroup_path(void)
         { "/nightshift/17.1.0.4", "" },
         { "/nightshift/17.1.", "" },
         { "/nightshift/17.1.x", "" },
+        { "/nightshift-4k2mq/17.1.0", "17.1.0" },
+        { "/nightshift-4k2m/17.1.0", "" },
         { "/other/17.1.0", "" },
         { "/my-nightshift/17.1.0", "" },
         { "/nightshift/deep/17.1.0", "" },

@@ -1,4 +1,5 @@
 #include "node/load.h"
+#include "node/instance.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -30,6 +31,8 @@ struct given {
 
 struct load {
     struct load_config config;
+    struct instance instance;
+    bool named; /* the group, by the settings */
     struct nvml *nvml;
     struct report_head *head;
     struct gpu_list list;
@@ -88,6 +91,13 @@ static void open_driver(struct load *l, int64_t mono_ns)
     (void)nvml_next_xid(l->nvml, &index, &xid); /* from now on they are told */
 }
 
+/* The keeper draws its name when it comes first, perhaps after us. */
+static void find_instance(struct load *l)
+{
+    if (!l->named)
+        (void)instance_read(l->config.state, &l->instance);
+}
+
 struct load *load_new(const struct load_config *c, struct err *e)
 {
     struct load *l = xcalloc(1, sizeof *l);
@@ -101,7 +111,12 @@ struct load *load_new(const struct load_config *c, struct err *e)
     snprintf(l->proc, sizeof l->proc, "%s/proc", root);
     l->pods = pods_new(&(struct pods_places){ c->kubelet, c->pod_logs, l->proc,
                                               c->kube_prefix ? c->kube_prefix : "" });
-    l->usage = usage_new(&(struct usage_places){ root, c->cgroup_root, c->cgroup, c->state });
+    l->named = c->cgroup != NULL;
+    if (!l->named)
+        l->config.cgroup = l->instance.cgroup;
+    find_instance(l);
+    l->usage =
+        usage_new(&(struct usage_places){ root, c->cgroup_root, l->config.cgroup, c->state });
     if (machine_read(root, &m, e) < 0)
         return load_free(l);
     snprintf(l->head->node, sizeof l->head->node, "%s", c->want.name ? c->want.name : m.host);
@@ -420,6 +435,7 @@ void load_sample(struct load *l, struct load_time now, struct report_sample *out
 {
     out->t_ms = now.wall_ms;
     out->parts = out->findings = 0;
+    find_instance(l);
     pods_refresh(l->pods, now.mono_ns);
     usage_sample(l->usage, now.mono_ns, out);
     if (l->head->simulated)

@@ -16,8 +16,9 @@ struct load;
 
 struct load_config {
     struct node_want want;
-    const char *cgroup_root, *cgroup; /* where the tasks are: see usage.h */
-    const char *state;                /* whose disk counts */
+    const char *cgroup_root,
+        *cgroup; /* where the tasks are: see usage.h; cgroup NULL: that of the instance in `state` */
+    const char *state;   /* whose disk counts */
     const char *kubelet; /* its pod-resources socket; NULL: not looked for.  See pods.h */
     const char *pod_logs, *kube_prefix;
 };

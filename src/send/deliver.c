@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "send/reach.h"
 #include "send/sign.h"
 
 #define ANSWER_MAX_BYTES (64u << 10) /* of an answer that nobody reads */
@@ -54,28 +55,11 @@ static size_t give_mail(char *into, size_t size, size_t n, void *ctx)
     return part;
 }
 
-static bool is_allowed(const struct sockaddr *to, enum ip_kind reach)
-{
-    uint8_t ip[IP_BYTES];
-    if (to->sa_family == AF_INET) {
-        struct sockaddr_in v4;
-        memcpy(&v4, to, sizeof v4);
-        ip_from_v4((const uint8_t *)&v4.sin_addr, ip);
-    } else if (to->sa_family == AF_INET6) {
-        struct sockaddr_in6 v6;
-        memcpy(&v6, to, sizeof v6);
-        memcpy(ip, &v6.sin6_addr, sizeof ip);
-    } else {
-        return false;
-    }
-    return ip_kind(ip) >= reach;
-}
-
 static curl_socket_t open_socket(void *ctx, curlsocktype purpose, struct curl_sockaddr *to)
 {
     struct sending *s = ctx;
     (void)purpose;
-    if (s->q->way == SEND_WEBHOOK && !is_allowed(&to->addr, s->q->reach)) {
+    if (s->q->way == SEND_WEBHOOK && !reach_allowed(&to->addr, s->q->reach)) {
         s->forbidden = true;
         return CURL_SOCKET_BAD;
     }

@@ -44,6 +44,8 @@ enum keeper_verb {
     X(PROGRESS, "progress", "a start takes long: what it is doing")                                \
     X(ENDED, "ended", "its processes are gone")                                                    \
     X(LEFTOVER, "leftover", "processes that belong to no living task")                             \
+    X(WALLS, "walls",                                                                              \
+      "the firewall between tenants: is it there, and how often was it loaded again")              \
     X(READY, "ready", "sync is over")                                                              \
     X(PONG, "pong", "the answer to ping")
 enum keeper_event {

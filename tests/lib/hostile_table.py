@@ -23,6 +23,14 @@ PROTECTIONS = [
     ("network", "a network namespace each job", "the machine's own loopback, sockets without a file"),
     ("tenant_firewall", "no packet from one tenant's bridge to another's", "ports of another tenant's jobs"),
     ("host_firewall", "no packet from a job to the machine", "services of the machine"),
+    ("task_firewall", "a second filter inside each job's own network, which it cannot change",
+     "the same two, when the machine's rules are gone"),
+    ("rules_watch", "the machine's rules are watched, and loaded again when somebody takes them away",
+     "the same two, after `nft flush ruleset`"),
+    ("account_firewall", "accounts of the machine open no connection to jobs, but for root and `net_users`",
+     "services of jobs, by whoever has an account"),
+    ("image_account", "images are fetched by an account of their own, which the firewall keeps from this machine, jobs and local networks",
+     "making the machine dial its own services, those of jobs or of a cloud"),
     ("view", "only the system's folders, the home and volumes are there", "sockets of services in `/run`"),
     ("readonly_system", "the system's folders are read-only", "writing where an administrator left a folder open"),
     ("private_tmp", "a `/tmp` each job", "files of others in `/tmp`"),
@@ -63,7 +71,7 @@ PROTECTIONS = [
     ("token_scope", "a token makes no token that may do more", "a stolen token that is worth more than it was"),
     ("holders", "who has a GPU is told within the tenant only", "names of another tenant's people and jobs"),
     ("body_share", "what one caller sends at once is bounded over all connections", "using up the daemon's memory"),
-    ("caller_share", "one caller gets at most half of the connections", "keeping everybody else from the API"),
+    ("caller_share", "one caller gets at most half of the connections, and as many as are free", "keeping everybody else from the API"),
 ]
 NAMES = [row[0] for row in PROTECTIONS]
 # Those that no tenant can attack: store_cases.py takes them away.

@@ -141,6 +141,12 @@ static int read_kind(const struct json *o, struct arena *a, struct answer *out, 
         return read_task(o, out, e) < 0 ? -1 : read_ended(o, out, e);
     case KEEPER_EV_LEFTOVER:
     case KEEPER_EV_PONG: return 0;
+    case KEEPER_EV_WALLS:
+        out->walls.known = true;
+        return json_get_bool(o, "there", &out->walls.there, e) < 0 ||
+                       json_get_u64(o, "reloads", INT64_MAX, &out->walls.reloads, e) < 0
+                 ? -1
+                 : 0;
     case KEEPER_EVENT_COUNT: break;
     }
     abort();

@@ -13,6 +13,8 @@ struct answer {
     enum keeper_mode mode;
     bool caps[ENGINE_CAP_COUNT];
     bool pings; /* it answers them */
+    /* WALLS */
+    struct engine_walls walls;
     /* LEFTOVER */
     struct str text;
 };

@@ -33,6 +33,7 @@ struct local {
     bool caps[ENGINE_CAP_COUNT];
     enum keeper_mode mode;
     bool said_hello;
+    struct engine_walls walls;
     bool gpus_known; /* the machine was told */
     bool away;       /* was told, and nothing else since */
     struct loop_watch *beat;
@@ -77,6 +78,7 @@ static void drop(struct local *l, const char *why)
     bool still = l->away;
     if (!still)
         log_event(l->config.log, LOG_WARN_, "keeper.away", "why=%s", why);
+    l->walls = (struct engine_walls){ 0 };
     l->watch = loop_unwatch(l->watch);
     file_close_p(&l->fd);
     l->fd = -1;
@@ -126,6 +128,10 @@ static void on_line(struct local *l, struct str line)
     }
     if (an.kind == KEEPER_EV_LEFTOVER) {
         log_event(l->config.log, LOG_WARN_, "keeper.leftover", "what=%.*s", STR_ARG(an.text));
+        return;
+    }
+    if (an.kind == KEEPER_EV_WALLS) {
+        l->walls = an.walls;
         return;
     }
     if (an.kind == KEEPER_EV_NODE)
@@ -393,6 +399,12 @@ static void local_keep(void *self, uint64_t job)
     saved_keep(l->saved, job);
 }
 
+static void local_walls(void *self, struct engine_walls *out)
+{
+    const struct local *l = self;
+    *out = l->walls;
+}
+
 static void local_free(void *self)
 {
     struct local *l = self;
@@ -426,6 +438,7 @@ static const struct engine_ops ops = {
     .log_dir = local_log_dir,
     .heard_ms = local_heard_ms,
     .keep = local_keep,
+    .walls = local_walls,
     .free = local_free,
 };
 
