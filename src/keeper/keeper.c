@@ -257,6 +257,7 @@ static void on_leftover_timer(void *ctx)
 {
     struct keeper *k = ctx;
     leftover_look(k->leftover);
+    setup_mark_clock(&k->setup);
     if (!k->env.net)
         (void)on_net_again(k);
 }
@@ -297,7 +298,7 @@ static unsigned starts_at_once(uint64_t wanted)
 }
 
 struct keeper *keeper_new(const struct keeper_config *c, struct loop *l, struct log *log,
-                          struct clock clock, struct err *e)
+                          struct err *e)
 {
     struct keeper *k = xcalloc(1, sizeof *k);
     char socket[300];
@@ -305,7 +306,6 @@ struct keeper *keeper_new(const struct keeper_config *c, struct loop *l, struct 
     k->parallel = starts_at_once(c->parallel);
     k->env = (struct env){ .loop = l,
                            .log = log,
-                           .clock = clock,
                            .tell = on_tell,
                            .net_again = on_net_again,
                            .walls_changed = on_walls_changed,

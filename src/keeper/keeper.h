@@ -47,7 +47,7 @@ struct keeper_config {
 
 /* Finds the tasks there are, and listens. */
 struct keeper *keeper_new(const struct keeper_config *c, struct loop *l, struct log *log,
-                          struct clock clock, struct err *e);
+                          struct err *e);
 void keeper_stop(struct keeper *k);           /* ends the loop it runs on, once it is tidy */
 struct keeper *keeper_free(struct keeper *k); /* NULL ok; returns NULL; tasks go on */
 

@@ -102,7 +102,7 @@ static int serve(const struct options *o, struct err *e)
     struct log *log = log_new(stderr, least, o->log_json ? LOG_JSON : LOG_TEXT, clock_wall());
     signal(SIGPIPE, SIG_IGN);
     umask(0022);
-    struct keeper *k = keeper_new(&o->keeper, l, log, clock_wall(), e);
+    struct keeper *k = keeper_new(&o->keeper, l, log, e);
     if (!k)
         return -1;
     if (loop_signal(l, SIGTERM, on_stop, k, e) && loop_signal(l, SIGINT, on_stop, k, e))

@@ -5,12 +5,14 @@
 #include <grp.h>
 #include <pwd.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "keeper/older.h"
 #include "keeper/stray.h"
+#include "keeper/taskfile.h"
 #include "sys/file.h"
 #include "sys/weak.h"
 
@@ -88,6 +90,36 @@ static int take_lock(struct setup *s, struct err *e)
     else
         err_set(e, ERR_CONFLICT, "another keeper served '%s' a moment ago", s->state);
     return err_hint(e, "stop it first, or give this one another --state and --run");
+}
+
+void setup_mark_clock(struct setup *s)
+{
+    AUTO(buf_free) struct buf mark = BUF(256);
+    struct err ignored; /* without it the next keeper believes the wall clock */
+    int64_t offset = s->steady.offset_ms;
+    if (s->marked_ms == offset)
+        return;
+    steady_mark(&s->steady, &mark);
+    if (task_file_put(s->run, "clock", buf_str(&mark), &ignored) == 0)
+        s->marked_ms = offset;
+}
+
+/* What tasks are measured by: within one boot it goes on evenly, through every keeper. */
+static void open_clock(struct setup *s, struct env *env)
+{
+    AUTO(buf_free) struct buf mark = BUF(256);
+    char path[300];
+    struct err ignored;
+    const char *wall = getenv("NIGHTSHIFT_TEST_WALL");
+    struct steady_config sc = { clock_wall(), clock_boot(), steady_boot_id(s->boot_id) };
+    snprintf(path, sizeof path, "%s/clock", s->run);
+    if (file_read(path, 256, &mark, &ignored) < 0)
+        mark.n = 0;
+    if (wall)
+        sc.wall = clock_shifted(&s->turned, sc.wall, wall);
+    steady_begin(&s->steady, &sc, buf_str(&mark));
+    env->clock = steady_clock(&s->steady);
+    setup_mark_clock(s);
 }
 
 static int find_init(struct setup *s, const char *given, struct err *e)
@@ -261,6 +293,7 @@ static int open_folders(struct setup *s, const struct keeper_config *c, struct e
     env->skeleton = s->skeleton;
     if (make_folders(s->mnt, 0700, e) < 0)
         return -1;
+    open_clock(s, env);
     return make_shared(s->state, "tasks", env->gid, e) < 0
              ? -1
              : make_shared(s->run, "tasks", env->gid, e);

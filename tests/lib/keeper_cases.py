@@ -286,6 +286,29 @@ def time_is_bounded(k):
     assert ended["t_ms"] - started["t_ms"] >= limit_ms + stood_ms - 10, (stood_ms, started, ended)
 
 
+def time_is_not_the_walls(k):
+    """a clock that jumps a year ends no job before its time, nor does a restart meanwhile"""
+    def look(name):
+        ended, _ = k.ran(name, "sleep 1000", max_time_ms=300, grace_ms=5000)
+        assert ended["why"] == "time_limit", ended  # so the keeper has looked at all limits since
+    wall = k.dir + "/wall"
+    k.kill()
+    with open(wall, "w") as f:
+        f.write("0")
+    k.start(env={"NIGHTSHIFT_TEST_WALL": wall})
+    k.ask("1.1.0", "sleep 100000", max_time_ms=24 * 3600 * 1000, grace_ms=100)
+    k.event("started", task="1.1.0")
+    with open(wall, "w") as f:
+        f.write(str(365 * 24 * 3600 * 1000))
+    look("2.1.0")
+    k.kill()
+    k.start(env={"NIGHTSHIFT_TEST_WALL": wall})
+    look("3.1.0")
+    assert k.pids("1.1.0")
+    k.send("stop", "1.1.0", grace_ms=0)
+    assert k.event("ended", task="1.1.0")["why"] == "stopped"
+
+
 FALSE_INIT = """#!/usr/bin/python3
 import os, signal, socket, struct, time
 for name in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
