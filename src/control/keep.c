@@ -22,6 +22,7 @@
 #define EVENTS_KEPT 100000u
 #define ANSWERS_KEPT_MS (7 * INT64_C(86400000))
 #define DAY_MS INT64_C(86400000)
+#define ROOMS_MAX 64u     /* tenants with most output; the others have less than any of them */
 #define DAILY_LEAST 1000u /* of logs and jobs go in a day in any case */
 
 struct piece {
@@ -195,39 +196,119 @@ static void remove_log(struct piece *p, const struct store_kept *k, enum store_l
               (unsigned long long)k->job, (unsigned long long)k->bytes);
 }
 
-static void remove_logs(struct piece *p)
+static void remove_old_logs(struct piece *p)
 {
     struct keeping *keep = &p->c->keeping;
-    uint64_t max = p->c->config.keep.logs_bytes;
-    struct store_log_sum sum;
     struct store_kepts logs = { 0 };
     enum store_log_why old;
     struct err e;
     int64_t before_ms = logs_before_ms(p, &old);
+    struct store_kept_query which = { keep->log_walk, before_ms, PIECE_JOBS, STR("") };
+    if (store_logs_kept(p->c->config.store, &which, &p->arena, &logs, &e) < 0)
+        complain(p, "logs", &e);
+    for (size_t i = 0; i < logs.n; i++) {
+        const struct store_kept *k = &logs.v[i];
+        if (is_enough(p, day_of(p)->logs, day_of(p)->logs_most, "logs"))
+            return;
+        if (!visit_tasks(p, k, remove_task))
+            return;
+        day_of(p)->logs += !keep->there;
+        remove_log(p, k, old);
+        keep->planned += keep->there ? k->bytes : 0; /* the others leave the sum */
+        keep->log_walk = (struct store_walk){ k->ended_ms, k->job };
+    }
+    p->more |= logs.n == PIECE_JOBS;
+}
+
+/* ---- logs that are too large together: whoever has most lets go, their oldest first ---- */
+
+static void rooms_clear(struct keeping *keep)
+{
+    for (size_t i = 0; i < keep->rooms; i++)
+        free(keep->room[i].tenant);
+    free(keep->room);
+    keep->room = NULL;
+    keep->rooms = 0;
+}
+
+static void rooms_look(struct piece *p)
+{
+    struct keeping *keep = &p->c->keeping;
+    struct store_log_tenants all = { 0 };
+    struct err e;
+    if (store_log_tenants(p->c->config.store, ROOMS_MAX, &p->arena, &all, &e) < 0)
+        complain(p, "logs", &e);
+    keep->room = xcalloc(all.n + 1, sizeof *keep->room);
+    for (; keep->rooms < all.n; keep->rooms++) {
+        struct keep_room *r = &keep->room[keep->rooms];
+        r->tenant = xcalloc(all.v[keep->rooms].tenant.n + 1, 1);
+        memcpy(r->tenant, all.v[keep->rooms].tenant.p, all.v[keep->rooms].tenant.n);
+        r->bytes = all.v[keep->rooms].bytes;
+    }
+}
+
+static struct keep_room *largest_room(const struct keeping *keep)
+{
+    struct keep_room *best = NULL;
+    for (size_t i = 0; i < keep->rooms; i++)
+        if (keep->room[i].bytes && (!best || keep->room[i].bytes > best->bytes))
+            best = &keep->room[i];
+    return best;
+}
+
+/* Of one tenant, as long as it has most; false: not now. */
+static bool remove_of(struct piece *p, struct keep_room *r, uint64_t *surplus)
+{
+    struct keeping *keep = &p->c->keeping;
+    struct store_kepts logs = { 0 };
+    struct err e;
+    struct store_kept_query which = { r->walk, INT64_MAX, PIECE_JOBS, str_of(r->tenant) };
+    if (store_logs_kept(p->c->config.store, &which, &p->arena, &logs, &e) < 0)
+        complain(p, "logs", &e);
+    if (logs.n == 0)
+        r->bytes = 0;
+    for (size_t i = 0; i < logs.n && keep->planned < *surplus && r == largest_room(keep); i++) {
+        const struct store_kept *k = &logs.v[i];
+        if (!visit_tasks(p, k, remove_task))
+            return false;
+        remove_log(p, k, LOG_ROOM);
+        keep->planned += keep->there ? k->bytes : 0;
+        *surplus -= keep->there ? 0 : MIN(*surplus, k->bytes);
+        r->bytes -= MIN(r->bytes, k->bytes);
+        r->walk = (struct store_walk){ k->ended_ms, k->job };
+    }
+    return true;
+}
+
+static void remove_surplus(struct piece *p)
+{
+    struct keeping *keep = &p->c->keeping;
+    uint64_t max = p->c->config.keep.logs_bytes;
+    struct store_log_sum sum;
+    struct err e;
     if (store_log_sum(p->c->config.store, &sum, &e) < 0) {
         complain(p, "logs", &e);
         return;
     }
     uint64_t surplus = max && sum.bytes > max ? sum.bytes - max : 0;
-    struct store_kept_query which = { keep->log_walk, surplus ? INT64_MAX : before_ms, PIECE_JOBS };
-    if (store_logs_kept(p->c->config.store, &which, &p->arena, &logs, &e) < 0)
-        complain(p, "logs", &e);
-    for (size_t i = 0; i < logs.n; i++) {
-        const struct store_kept *k = &logs.v[i];
-        bool is_old = k->ended_ms < before_ms;
-        if (!is_old && keep->planned >= surplus)
+    if (surplus > keep->planned && !keep->room)
+        rooms_look(p);
+    struct keep_room *r;
+    while (keep->planned < surplus && (r = largest_room(keep)))
+        if (time_is_up(p) || !remove_of(p, r, &surplus)) {
+            p->more = true;
             return;
-        if (is_old && is_enough(p, day_of(p)->logs, day_of(p)->logs_most, "logs"))
-            return;
-        if (!visit_tasks(p, k, remove_task))
-            return;
-        day_of(p)->logs += is_old && !keep->there;
-        remove_log(p, k, is_old ? old : LOG_ROOM);
-        keep->planned += keep->there ? k->bytes : 0; /* the others leave the sum */
-        surplus -= keep->there ? 0 : MIN(surplus, k->bytes);
-        keep->log_walk = (struct store_walk){ k->ended_ms, k->job };
-    }
-    p->more |= logs.n == PIECE_JOBS;
+        }
+}
+
+static void remove_logs(struct piece *p)
+{
+    uint64_t before = p->c->keeping.logs_removed;
+    remove_old_logs(p);
+    if (p->c->keeping.logs_removed > before)
+        p->more = true; /* the sum is known when this is written */
+    if (!p->more)
+        remove_surplus(p);
 }
 
 /* ---- rows of jobs ---- */
@@ -238,7 +319,7 @@ static void remove_jobs(struct piece *p)
     struct store_kepts jobs = { 0 };
     struct err e;
     int64_t keep_ms = p->c->config.keep.jobs_ms, before_ms = p->now_ms - keep_ms;
-    struct store_kept_query which = { keep->job_walk, before_ms, PIECE_JOBS };
+    struct store_kept_query which = { keep->job_walk, before_ms, PIECE_JOBS, STR("") };
     if (!keep_ms || p->held)
         return;
     if (store_jobs_old(p->c->config.store, &which, &p->arena, &jobs, &e) < 0)
@@ -313,6 +394,7 @@ static void keep_later(struct control *c, const struct piece *p)
     k->asks = again ? k->asks + 1 : 0;
     k->log_walk = k->job_walk = (struct store_walk){ 0 }; /* from the oldest again */
     k->planned = 0;
+    rooms_clear(k);
     loop_timer_set(k->timer, again ? AGAIN_MS : rest_ms(&c->config.keep), 0);
 }
 
@@ -374,6 +456,7 @@ void keep_init(struct control *c)
 void keep_free(struct control *c)
 {
     loop_unwatch(c->keeping.timer);
+    rooms_clear(&c->keeping);
     if (c->keeping.written)
         c->keeping.written->c = NULL; /* the store has it still */
 }

@@ -173,6 +173,52 @@ static void the_oldest_logs_go_when_all_are_too_large(void)
     end(&t);
 }
 
+static uint64_t ended_of(struct controlling *t, const char *tenant, size_t bytes)
+{
+    char spec[300];
+    snprintf(spec, sizeof spec, "{\"tenant\":\"%s\",%s", tenant, SHORT + 1);
+    uint64_t id = controlling_submit(t, spec);
+    controlling_settle(t);
+    make_log(id, 1, bytes);
+    controlling_wait(t, 2000);
+    CHECK_STR(controlling_state(t, id), "succeeded");
+    return id;
+}
+
+static void whoever_has_most_output_lets_go_first(void)
+{
+    static const struct control_tenant_def both[] = { { .name = STR("vision") },
+                                                      { .name = STR("speech") } };
+    struct control_tenant_def tenants[] = { both[0], both[1] };
+    struct controlling t;
+    uint64_t large[5], small[2];
+    for (size_t i = 0; i < ARRAY_LEN(tenants); i++)
+        tenants[i].spec = tenant_default();
+    struct control_keep keep = { .logs_bytes = 330000 };
+    begin(&t, keep);
+    controlling_kill(&t);
+    t.tenant = tenants;
+    t.tenants = ARRAY_LEN(tenants);
+    controlling_boot(&t);
+    use_folders(&t, &keep);
+    small[0] = ended_of(&t, "speech", 40000);
+    for (int i = 0; i < 5; i++)
+        large[i] = ended_of(&t, "vision", 100000);
+    pieces(&t, 8);
+    /* The oldest of all is speech's, and stays: vision has most, and more than all may have together. */
+    CHECK(log_is_there(small[0], 1) && log_of(&t, small[0]).removed_ms == 0);
+    CHECK(!log_is_there(large[0], 1) && !log_is_there(large[1], 1) && !log_is_there(large[2], 1));
+    CHECK(log_is_there(large[3], 1) && log_is_there(large[4], 1));
+    CHECK(log_of(&t, large[0]).why == LOG_ROOM);
+    CHECK_INT(control_stats(t.c).logs_removed, 3);
+    /* Speech has most now, and its oldest goes. */
+    small[1] = ended_of(&t, "speech", 300000);
+    pieces(&t, 8);
+    CHECK(!log_is_there(small[0], 1) && !log_is_there(small[1], 1));
+    CHECK(log_is_there(large[3], 1) && log_is_there(large[4], 1));
+    end(&t);
+}
+
 static void nothing_of_a_living_job_is_touched(void)
 {
     struct controlling t;
@@ -327,6 +373,7 @@ static void no_more_than_a_part_goes_in_a_day(void)
 }
 
 static const struct test tests[] = {
+    { "whoever has most output lets go first", whoever_has_most_output_lets_go_first },
     { "logs are measured, and go when they are old", logs_are_measured_and_go_when_they_are_old },
     { "the oldest logs go when all are too large", the_oldest_logs_go_when_all_are_too_large },
     { "nothing of a living job is touched", nothing_of_a_living_job_is_touched },

@@ -19,7 +19,14 @@ struct keeping {
     uint64_t job, task;    /* whose tasks are being visited, and which is next */
     uint64_t bytes, there; /* of those that were */
     struct store_walk log_walk, job_walk;
-    uint64_t planned;      /* bytes of logs whose removal was asked for in this walk */
+    uint64_t planned; /* bytes of logs whose removal was asked for in this walk */
+    /* Those with most output, when it is too large together: what would be left of each, and how far it went. */
+    struct keep_room {
+        char *tenant;
+        uint64_t bytes;
+        struct store_walk walk;
+    } * room;
+    size_t rooms;
     bool waits, progress;  /* in this walk a removal was asked for; another was seen to be done */
     uint32_t asks;         /* walks without progress */
     bool rests;            /* there is nothing to do until something ends or is old enough */

@@ -95,7 +95,7 @@ static const struct key {
     { "keep_logs", KEY_DURATION, AT(keep_logs_ms), "30d", "TIME",
       "output is removed so long after its job's end; 0: never", 0 },
     { "keep_logs_total", KEY_SIZE, AT(keep_logs_bytes), "", "SIZE",
-      "all output together: the oldest goes first (a tenth of the file system)", 0 },
+      "all output together: the tenant with most lets go first (a tenth of the file system)", 0 },
     { "keep_jobs", KEY_DURATION, AT(keep_jobs_ms), "365d", "TIME",
       "jobs are forgotten so long after their end, usage never; 0: never", 0 },
     { "keep_daily", KEY_NUMBER, AT(keep_daily), "25", "PERCENT",

@@ -13,7 +13,7 @@
 #define STORE_LOG_WHYS(X)                                                                          \
     X(THERE) /* it is not */                                                                       \
     X(AGE)   /* it was kept long enough */                                                         \
-    X(ROOM)  /* all logs together were too large, and it was the oldest */                         \
+    X(ROOM)  /* all logs together were too large, and it was the oldest of who had most */         \
     X(JOB)   /* with its job, which was kept long enough */
 enum store_log_why {
 #define X(id) LOG_##id,
@@ -35,6 +35,18 @@ struct store_log_sum {
     uint64_t logs, bytes; /* those that are there; bytes of those that were measured */
 };
 int store_log_sum(struct store *s, struct store_log_sum *out, struct err *e) MUST_USE;
+
+/* Those with most of it, the largest first. */
+struct store_log_tenant {
+    struct str tenant;
+    uint64_t bytes;
+};
+struct store_log_tenants {
+    struct store_log_tenant *v;
+    size_t n;
+};
+int store_log_tenants(struct store *s, uint32_t limit, struct arena *a,
+                      struct store_log_tenants *out, struct err *e) MUST_USE;
 
 /* A job that has ended, and the tasks that its output lies with: runs 1 to `runs`, each replica. */
 struct store_kept {
@@ -59,6 +71,7 @@ struct store_kept_query {
     struct store_walk after;
     int64_t before_ms;
     uint32_t limit;
+    struct str tenant; /* logs: of this one only; empty: of all */
 };
 int store_logs_kept(struct store *s, const struct store_kept_query *which, struct arena *a,
                     struct store_kepts *out, struct err *e) MUST_USE;

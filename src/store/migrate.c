@@ -48,11 +48,15 @@ static const char row_sums[] =
 #include "0011-sums.sql.inc"
     ;
 
+static const char log_tenants[] =
+#include "0012-log-tenants.sql.inc"
+    ;
+
 const struct migration migrations[] = {
     { 1, "tables", tables }, { 2, "counts", counts },  { 3, "usage", usage },
     { 4, "kept", kept },     { 5, "pools", pools },    { 6, "directory", directory },
     { 7, "audit", audit },   { 8, "ledger", ledger },  { 9, "notices", notices },
-    { 10, "steps", steps },  { 11, "sums", row_sums },
+    { 10, "steps", steps },  { 11, "sums", row_sums }, { 12, "log_tenants", log_tenants },
 };
 const size_t migrations_n = ARRAY_LEN(migrations);
 

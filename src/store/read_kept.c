@@ -29,6 +29,21 @@ int store_log_sum(struct store *s, struct store_log_sum *out, struct err *e)
     return 0;
 }
 
+int store_log_tenants(struct store *s, uint32_t limit, struct arena *a,
+                      struct store_log_tenants *out, struct err *e)
+{
+    AUTO(row_end_p) sqlite3_stmt *q = row_query(s, ST_LOG_TENANTS);
+    struct store_log_tenants r = { .v = arena_array(a, struct store_log_tenant, limit) };
+    int got = 0;
+    row_bind_u64(q, 1, limit);
+    while (r.n < limit && (got = row_next(s, q, e)) > 0)
+        r.v[r.n++] = (struct store_log_tenant){ row_text(q, 0, a), row_u64(q, 1) };
+    if (got < 0)
+        return -1;
+    *out = r;
+    return 0;
+}
+
 /* ---- walks ---- */
 
 static int read_kept(struct store *s, sqlite3_stmt *q, uint32_t limit, struct arena *a,
@@ -64,13 +79,15 @@ static int read_oldest(struct store *s, enum stmt by, const struct store_kept_qu
     row_bind_u64(q, 2, which->after.job);
     sqlite3_bind_int64(q, 3, which->before_ms);
     row_bind_u64(q, 4, which->limit);
+    if (by == ST_LOGS_OF)
+        row_bind_text(q, 5, which->tenant);
     return read_kept(s, q, which->limit, a, out, e);
 }
 
 int store_logs_kept(struct store *s, const struct store_kept_query *which, struct arena *a,
                     struct store_kepts *out, struct err *e)
 {
-    return read_oldest(s, ST_LOGS_KEPT, which, a, out, e);
+    return read_oldest(s, which->tenant.n ? ST_LOGS_OF : ST_LOGS_KEPT, which, a, out, e);
 }
 
 int store_jobs_old(struct store *s, const struct store_kept_query *which, struct arena *a,

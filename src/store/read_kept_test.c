@@ -28,7 +28,7 @@ static struct store_kepts kept(struct storing *t, struct store_walk at, int64_t 
 {
     struct store_kepts k = { 0 };
     struct err e = { 0 };
-    struct store_kept_query which = { at, before_ms, 10 };
+    struct store_kept_query which = { at, before_ms, 10, STR("") };
     CHECK(store_logs_kept(t->store, &which, &t->arena, &k, &e) == 0);
     return k;
 }

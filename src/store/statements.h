@@ -163,6 +163,12 @@
       "SELECT id, run, replicas, bytes, l.ended_ms FROM job_log AS l INDEXED BY job_log_kept "      \
       "JOIN job ON id = job WHERE removed_ms = 0 AND (l.ended_ms, job) > (?1, ?2) "                 \
       "AND l.ended_ms < ?3 ORDER BY l.ended_ms, job LIMIT ?4")                                      \
+    X(LOGS_OF, R,                                                                                   \
+      "SELECT id, run, replicas, bytes, l.ended_ms FROM job_log AS l INDEXED BY job_log_tenant "    \
+      "JOIN job ON id = job WHERE removed_ms = 0 AND l.tenant = ?5 "                                \
+      "AND (l.ended_ms, job) > (?1, ?2) AND l.ended_ms < ?3 ORDER BY l.ended_ms, job LIMIT ?4")     \
+    X(LOG_TENANTS, R,                                                                               \
+      "SELECT tenant, bytes FROM log_tenant WHERE bytes > 0 ORDER BY bytes DESC, tenant LIMIT ?1")  \
     X(JOBS_OLD, R,                                                                                  \
       "SELECT id, run, replicas, 0, state_ms FROM job INDEXED BY job_by_age WHERE state >= 9 "      \
       "AND (state_ms, id) > (?1, ?2) AND state_ms < ?3 ORDER BY state_ms, id LIMIT ?4")             \
