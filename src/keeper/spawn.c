@@ -232,8 +232,8 @@ static void say_source(const struct compose_mount *m, const struct compose_troub
         err_hint(e, "an administrator named it in volumes_deny");
         return;
     case SOURCE_NOT_ALLOWED:
-        err_set(e, ERR_DENIED, "'%s'%s%s%s is in no folder that jobs may be given", m->from, to,
-                real, end);
+        err_set(e, ERR_DENIED, "'%s'%s%s%s is in no folder that jobs may be given (volumes_allow)",
+                m->from, to, real, end);
         err_hint(e, "own homes are; an administrator names others in volumes_allow");
         return;
     case SOURCE_NO_HOME:
