@@ -176,7 +176,7 @@ static void the_oldest_logs_go_when_all_are_too_large(void)
 static uint64_t ended_of(struct controlling *t, const char *tenant, size_t bytes)
 {
     char spec[300];
-    snprintf(spec, sizeof spec, "{\"tenant\":\"%s\",%s", tenant, SHORT + 1);
+    snprintf(spec, sizeof spec, "{\"tenant\":\"%s\",%s", tenant, &SHORT[1]);
     uint64_t id = controlling_submit(t, spec);
     controlling_settle(t);
     make_log(id, 1, bytes);

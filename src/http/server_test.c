@@ -376,8 +376,8 @@ static void tls_end(struct tls_client *tc)
 static void tls_has_suites_without_static_keys_and_cbc(void)
 {
     static const char *const refused[] = { "AES256-GCM-SHA384:AES128-GCM-SHA256:AES128-SHA256",
-                                           "ECDHE-RSA-AES128-SHA:ECDHE-ECDSA-AES128-SHA:ECDHE-RSA-"
-                                           "AES256-SHA384:ECDHE-ECDSA-AES256-SHA384",
+                                           "ECDHE-RSA-AES128-SHA:ECDHE-ECDSA-AES128-SHA",
+                                           "ECDHE-RSA-AES256-SHA384:ECDHE-ECDSA-AES256-SHA384",
                                            "DHE-RSA-AES256-GCM-SHA384" };
     AUTO(pem_free) struct pem pem = pem_new();
     struct trial t;
