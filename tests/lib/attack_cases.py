@@ -1,7 +1,7 @@
 """attack_cases - jobs made up at random by two tenants, and a watcher of all that is not theirs.
 
 Two people of two tenants submit jobs whose volumes, links, places and names are made up from a seed, while each of
-them swaps folders of their own for links (renameat2) as fast as they can.  A job tries to change whatever it was
+them swaps folders of their own for links (renameat2) all the time.  A job tries to change whatever it was
 given and is not its user's, and looks for what it must not see.  After every hundred jobs the watcher compares what
 must not change: folders of root's that a site allows on purpose, other homes, the state, sockets, /etc, mounts,
 networks, control groups, processes.  The last cases take protections away (src/sys/weak.h): then the same jobs must
@@ -31,9 +31,9 @@ from cluster import acting_as, wait_for  # noqa: E402
 
 case = Cases()
 SEED = seeds.seed()
-# Many where seeds are new; each protection that is taken away is noticed within so many.
+# Many where seeds are new.  Each protection that is taken away is noticed within so many of the fixed seed.
 JOBS = int(sys.argv.pop(1)) if sys.argv[1:] and sys.argv[1].isdigit() else 2000 if os.environ.get("NIGHTSHIFT_NEW_SEEDS") else 250
-BATCH, WEAK_JOBS = 100, 100
+BATCH, WEAK_BATCH, WEAK_JOBS = 100, 50, 500
 USERS = {72001: "red", 72002: "blue"}
 VICTIM, BYSTANDER = 72003, 72004  # one works all the time, one has been here
 UID_BASE = 720000000
@@ -154,17 +154,16 @@ done 2>/dev/null
 echo done
 """
 
-# Exchanges each pair of names as often as it can; ends with who started it.
+# Exchanges each pair of names again and again, and leaves time to others; ends with who started it.
 SWAPPER = """
 import ctypes, os, signal, sys, time
 libc = ctypes.CDLL(None)
 libc.prctl(1, signal.SIGKILL)
 pairs = [(a.encode(), b.encode()) for a, b in zip(sys.argv[2::2], sys.argv[3::2])]
 while os.getppid() == int(sys.argv[1]):
-    for _ in range(32):
-        for a, b in pairs:
-            libc.renameat2(-100, a, -100, b, 2)
-    time.sleep(0.0005)
+    for a, b in pairs:
+        libc.renameat2(-100, a, -100, b, 2)
+    time.sleep(0.001)
 """
 
 
@@ -176,8 +175,8 @@ class World:
     def __init__(self, weak=None):
         self.c = cl.Cluster(["--uid-base", str(UID_BASE), "--pids-max", "64", "--log-limit", "1Mi"],
                             size=("--simulate-gpus", "1", "--cpus", "8"), weak=weak, name="attack" if weak is None else "weak")
-        c, self.random, self.swappers = self.c, random.Random(SEED), []
-        self.answers, self.ends, self.bad, self.longest = collections.Counter(), collections.Counter(), [], 0
+        c, self.random, self.swappers = self.c, random.Random(SEED if weak is None else seeds.FIXED), []
+        self.answers, self.ends, self.bad = collections.Counter(), collections.Counter(), []
         self.given, self.uid = f"{c.folder}/given", {}
         os.chown(c.work, 0, 0)
         os.chmod(c.work, 0o1777)
@@ -387,7 +386,7 @@ class Generator:
             volumes = [(r.choice([self.w.given, self.w.given, "/etc", self.home, self.w.c.work, f"{self.w.given}/sub"]), places[0]),
                        (r.choice([f"{self.home}/file", self.home, f"{self.home}/d"]), f"/mnt/{MARK}/{self.name()}")]
         elif r.random() < 0.25:  # a look at what is another's
-            name = r.choice(["by-open", *self.foreign])
+            name = r.choice(["by-open", "by-open", "open", "open", *self.foreign])
             volumes = [(r.choice([self.foreign[name], f"{self.home}/l-{name}"]), f"/mnt/{MARK}-{r.randrange(6)}")]
         for _ in range(r.choice([0, 0, 0, 1, 1, 1, 2, 3, 5, 8])):
             places.append(self.place(places))
@@ -575,13 +574,13 @@ def judge(w, number, user, spec):
         w.bad.append(f"job {number} of {user} has the secret: {json.dumps(spec['volumes'])}")
 
 
-def attack(w, n_jobs):
+def attack(w, n_jobs, batch=BATCH):
     """What was changed or found; what was answered and how jobs ended is counted in the world."""
     makers = [Generator(w, user) for user in USERS]
     found = []
-    for first in range(0, n_jobs, BATCH):
+    for first in range(0, n_jobs, batch):
         sent = []
-        for n in range(first, min(first + BATCH, n_jobs)):
+        for n in range(first, min(first + batch, n_jobs)):
             maker = makers[n % len(makers)]
             spec = maker.spec()
             status, answer = w.c.call("POST", "/v1/jobs", spec, uid=maker.user)
@@ -631,11 +630,11 @@ def _(w):
         same(w.c.wait_end(w.c.submit(["true"], uid=user, resources=SMALL))["state"], "succeeded")
 
 
-@case("the daemon and its keeper had no failure of their own")
+@case("the daemon and its keeper had no failure of their own, and took nobody's for one that may pass")
 def _(w):
     with open(w.c.log_path, encoding="utf-8", errors="replace") as f:
-        bad = [line for line in f if " error " in line or "internal" in line]
-    assert not bad, "".join(bad[:10])
+        bad = [line for line in f if " error " in line or "internal" in line or " task.again " in line]
+    assert not bad, "".join(line[:300] + "\n" for line in bad[:10])
 
 
 # Taken away, and what the watcher or the jobs must say then.
@@ -652,10 +651,11 @@ def _(_):
     for taken, told in WEAK:
         w = make_world(sorted(taken))
         try:
-            found = attack(w, WEAK_JOBS)
+            found = attack(w, WEAK_JOBS, WEAK_BATCH)
         finally:
             w.close()
-        assert any(re.search(told, line) for line in found), f"without {taken}: {found[:5]}"
+        assert any(re.search(told, line) for line in found), f"without {taken}: {found[:5]}, ends {w.ends}"
+        print(f"# without {' and '.join(sorted(taken))}: noticed after {sum(w.answers.values())} jobs")
 
 
 WORLDS = []
