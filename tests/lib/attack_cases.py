@@ -33,10 +33,10 @@ case = Cases()
 SEED = seeds.seed()
 # Many where seeds are new.  Each protection that is taken away is noticed within so many of the fixed seed.
 JOBS = int(sys.argv.pop(1)) if sys.argv[1:] and sys.argv[1].isdigit() else 2000 if os.environ.get("NIGHTSHIFT_NEW_SEEDS") else 250
-BATCH, WEAK_BATCH, WEAK_JOBS = 100, 50, 500
+BATCH, WEAK_BATCH, WEAK_JOBS = 100, 50, 1000
 USERS = {72001: "red", 72002: "blue"}
 VICTIM, BYSTANDER = 72003, 72004  # one works all the time, one has been here
-UID_BASE = 720000000
+UID_BASE = 720000000 + os.getpid() % 100000 * 1000  # its processes are told apart from those of another such run
 MARK = f"nsattack{os.getpid()}"  # in all names that are made up, so that they are found wherever they come to be
 SECRET = f"qz{os.urandom(8).hex()}"
 OPEN = f"/opt/{MARK}"  # anybody may write there, and the site does not give it to jobs
@@ -322,7 +322,7 @@ class Generator:
 
     def __init__(self, world, user):
         self.w, self.r, self.user, self.home = world, world.random, user, world.home(user)
-        self.foreign = world.foreign(user)
+        self.foreign, self.tame = world.foreign(user), False
         self.swaps = [f"{at}/{n}{ab}" for at in (f"{self.home}/swap", f"{world.c.work}/{user}", f"{world.c.work}/{world.other(user)}")
                       for n in range(7) for ab in "ab"]
 
@@ -334,6 +334,9 @@ class Generator:
 
     def source(self):
         r = self.r
+        if self.tame:
+            return r.choice([self.home, f"{self.home}/d", f"{self.home}/d/e", f"{self.home}/file", f"{self.home}/l-rel", self.w.c.work,
+                             self.w.given, f"{self.w.given}/sub", f"{self.w.given}/file", f"{self.w.given}/link", "/etc", r.choice(self.swaps)])
         kind = r.choices(("own", "link", "swap", "odd", "foreign", "given"), (40, 10, 20, 5, 5, 20))[0]
         if kind == "own":
             path = r.choice([self.home, f"{self.home}/d", f"{self.home}/d/e", f"{self.home}/file", f"{self.home}/d/file"])
@@ -352,13 +355,14 @@ class Generator:
 
     def bent(self, path):
         r = self.r
-        if r.random() < 0.93:
+        if self.tame or r.random() < 0.93:
             return path
         return r.choice([path + "/", path.replace("/", "//"), "/" + path, path + "//", path + "/.", path + "/..", path[1:]])
 
     def place(self, places):
         r = self.r
-        kind = r.choices(("new", "below", "above", "home", "system", "ours", "same"), (40, 32, 4, 14, 7, 2, 1))[0]
+        kind = r.choices(("new", "below", "above", "home", "system", "ours", "same"),
+                         (60, 25, 0, 15, 0, 0, 0) if self.tame else (40, 32, 4, 14, 7, 2, 1))[0]
         if kind in ("below", "above", "same") and places:
             of = r.choice(places)
             if kind == "below":
@@ -380,15 +384,17 @@ class Generator:
         return self.bent(f"/mnt/{self.name()}" if r.random() < 0.7 else f"/mnt/{MARK}")
 
     def volumes(self):
-        r, volumes, places = self.r, [], []
-        if r.random() < 0.4:  # something of root's or one's own with a place inside that is not there
+        r, volumes, places, how = self.r, [], [], self.r.random()
+        if how < 0.35:  # something of root's or one's own with a place inside that is not there
             places = [f"/mnt/{MARK}"]
             volumes = [(r.choice([self.w.given, self.w.given, "/etc", self.home, self.w.c.work, f"{self.w.given}/sub"]), places[0]),
                        (r.choice([f"{self.home}/file", self.home, f"{self.home}/d"]), f"/mnt/{MARK}/{self.name()}")]
-        elif r.random() < 0.25:  # a look at what is another's
-            name = r.choice(["by-open", "by-open", "open", "open", *self.foreign])
-            volumes = [(r.choice([self.foreign[name], f"{self.home}/l-{name}"]), f"/mnt/{MARK}-{r.randrange(6)}")]
-        for _ in range(r.choice([0, 0, 0, 1, 1, 1, 2, 3, 5, 8])):
+        elif how < 0.55:  # a look at what is another's
+            name = r.choice([*["by-open"] * 8, *["open"] * 4, *self.foreign])
+            places = [f"/mnt/{MARK}-{r.randrange(6)}"]
+            volumes = [(r.choice([self.foreign[name], f"{self.home}/l-{name}"]), places[0])]
+        self.tame = r.random() < 0.6  # what a person might ask for, so that more of them run
+        for _ in range(r.choice([0, 0, 0, 1, 1, 2]) if volumes else r.choice([0, 1, 1, 2, 3, 5, 8])):
             places.append(self.place(places))
             volumes.append((self.source(), places[-1]))
         r.shuffle(volumes)
@@ -400,10 +406,10 @@ class Generator:
         read = [(v["from"], v["to"], v["ro"]) if isinstance(v, dict) else (*v.split(":")[:2], v.endswith(":ro")) for v in volumes]
         places = [to for _, to, _ in read]
         spec = {"volumes": volumes, "resources": {**SMALL, "scratch": r.choice(["16Mi", "16Mi", "16Mi", "1Mi", "100Mi"])}}
-        for key, chance in (("workdir", 0.4), ("cwd", 0.15)):
+        for key, chance in (("workdir", 0.1 if self.tame else 0.3), ("cwd", 0.15)):
             if r.random() < chance:
-                spec[key] = r.choice([self.place(places), self.place(places), self.source(), *places])
-        for key, chance, values in (("name", 0.3, [*ODD_NAMES, *REFUSED_NAMES]), ("kind", 0.2, ["notebook", "shell"]), ("tty", 0.15, [True]),
+                spec[key] = r.choice([self.place(places), self.source(), *places, *places])
+        for key, chance, values in (("name", 0.3, ODD_NAMES if self.tame else [*ODD_NAMES, *REFUSED_NAMES]), ("kind", 0.2, ["notebook", "shell"]), ("tty", 0.15, [True]),
                                     ("stdin", 0.1, [True]), ("network", 0.5, ["none"]), ("replicas", 0.04, [2]),
                                     ("env", 0.2, [{"HOME": "/etc"}, {"TMPDIR": self.w.given}, {"A": "\n"}, {"PATH": ""}, {"LD_PRELOAD": "/etc/passwd"},
                                                   {"LD_LIBRARY_PATH": self.home}, {"X" * 200: "ü" * 2000}, {"NIGHTSHIFT_JOB_ID": "1"}])):
