@@ -145,12 +145,12 @@ for place in "$@" .; do
     echo x >>"$place"
     for path in "$place"/*; do
         [ -f "$path" ] && cat "$path"
-        [ -O "$path" ] || { chmod 777 "$path"; ln "$path" "$place/MARK-linked"; mv "$path" "$place/MARK-moved"; rm "$path"; }
+        [ -O "$path" ] || { chmod 777 "$path"; ln "$path" "$place/MARK-linked"; mv -f "$path" "$place/MARK-moved"; rm -f "$path"; }
     done
     for name in MARK-new-file; do echo x >"$place/$name"; done
     mkdir "$place/MARK-new-dir"; ln -s / "$place/MARK-new-link"; mknod "$place/MARK-new-null" c 1 3
-    [ -O "$place" ] && rm -r "$place/MARK-new-file" "$place/MARK-new-dir" "$place/MARK-new-link"
-done 2>/dev/null
+    [ -O "$place" ] && rm -rf "$place/MARK-new-file" "$place/MARK-new-dir" "$place/MARK-new-link"
+done 2>/dev/null </dev/null
 echo done
 """
 
