@@ -193,12 +193,14 @@ int spawn_child(const struct spawn_want *w, struct spawned *out, struct err *e)
 static bool is_theirs(int cause)
 {
     return cause == EACCES || cause == EPERM || cause == ENOENT || cause == ENOTDIR ||
-           cause == ELOOP || cause == EROFS || cause == EISDIR;
+           cause == ELOOP || cause == EROFS || cause == EISDIR || cause == ENAMETOOLONG;
 }
 
 static enum err_code code_of(int cause)
 {
     bool denied = cause == EACCES || cause == EPERM || cause == EROFS;
+    if (cause == ENAMETOOLONG)
+        return ERR_INVALID;
     return denied ? ERR_DENIED : is_theirs(cause) ? ERR_NOT_FOUND : ERR_UNAVAILABLE;
 }
 

@@ -297,7 +297,7 @@ class Cluster:
         finally:
             conn.close()
         is_json = answer.headers.get("Content-Type", "").split(";")[0].endswith(("/json", "+json"))
-        return answer.status, json.loads(data) if is_json else data.decode()
+        return answer.status, json.loads(data) if is_json else data.decode(errors="replace")
 
     def ask(self, method, path, body=None, **more):
         """The answer of a call that must succeed."""

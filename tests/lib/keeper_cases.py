@@ -153,6 +153,16 @@ def a_path_its_user_cannot_reach(k):
     assert k.left() == [] and os.listdir(k.state + "/tasks") == [], k.left()
 
 
+def a_name_that_is_too_long(k):
+    """a name that is too long is what was asked for, not a machine that fails for now"""
+    name = "x" * 256
+    for n, what in enumerate(({"volumes": [{"from": k.home, "to": f"/mnt/{name}"}]}, {"volumes": [{"from": f"{k.home}/{name}", "to": "/v"}]},
+                              {"workdir": f"{k.home}/{name}"})):
+        failed, _ = k.ran(f"{n + 1}.1.0", "true", **what)
+        assert failed["ev"] == "failed" and failed["code"] == "invalid" and failed["hint"], failed
+    assert k.left() == [], k.left()
+
+
 def a_working_folder_that_is_missing(k):
     """a working folder that is not there fails the start and is named"""
     for n, path in enumerate((k.home + "/nowhere", "/srv/nowhere")):
