@@ -284,7 +284,7 @@ static void what_is_wrong_is_refused_by_name_and_nothing_changes(void)
 static void a_refusal_of_a_field_says_what_to_do(void)
 {
     static const char *const bodies[] = {
-        "{'tenant':'nobody'," HOUR_ON_DESK1 "}",
+        ("{'tenant':'nobody'," HOUR_ON_DESK1 "}"),
         "{'tenant':'course','nodes':['desk1']}",
         "{'tenant':'course','for':'1h','gpus':0}",
         "{'tenant':'course','for':'1h','gpus':5}",

@@ -276,9 +276,8 @@ static void a_job_that_fits_is_said_to_start_at_once_and_nothing_is_changed(void
 {
     struct asking k;
     begin(&k);
-    uint64_t commits = control_stats(k.t.c).commits;
     const char *token = asking_token(&k, "ana", "'scopes':['jobs','read']");
-    commits = control_stats(k.t.c).commits;
+    uint64_t commits = control_stats(k.t.c).commits;
     struct answer *a = CHECK_STATUS(check(&k, token, "{" ALL_GPUS "}"), 200);
     CHECK_STR(at_str(a, "ok"), "true");
     CHECK_STR(at_str(a, "starts_now"), "true");

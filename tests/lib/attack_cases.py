@@ -32,7 +32,7 @@ from cluster import acting_as, wait_for  # noqa: E402
 case = Cases()
 SEED = seeds.seed()
 # Many where seeds are new.  Each protection that is taken away is noticed within so many of the fixed seed.
-JOBS = int(sys.argv.pop(1)) if sys.argv[1:] and sys.argv[1].isdigit() else 2000 if os.environ.get("NIGHTSHIFT_NEW_SEEDS") else 250
+JOBS = int(sys.argv.pop(1)) if sys.argv[1:] and sys.argv[1].isdigit() else 2000 if os.environ.get("NIGHTSHIFT_NEW_SEEDS") else 150
 BATCH, WEAK_BATCH, WEAK_JOBS = 100, 50, 1000
 USERS = {72001: "red", 72002: "blue"}
 VICTIM, BYSTANDER = 72003, 72004  # one works all the time, one has been here

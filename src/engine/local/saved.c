@@ -203,8 +203,10 @@ static void note_run(struct saved *c, const struct saved_job *of)
                        of->made_ms,
                        .node = xcalloc(of->node.n + 1, 1),
                        .slot = xcalloc(of->replicas, sizeof *r->slot) };
-    memcpy(r->node, of->node.p, of->node.n);
-    memcpy(r->slot, of->slot, of->replicas * sizeof *r->slot);
+    if (of->node.n)
+        memcpy(r->node, of->node.p, of->node.n);
+    if (of->replicas)
+        memcpy(r->slot, of->slot, of->replicas * sizeof *r->slot);
 }
 
 static void forget_run(struct saved *c, uint64_t job)
