@@ -1,5 +1,7 @@
 #include "spec/spec.h"
 
+#include <stdio.h>
+
 #include "tests/lib/test.h"
 
 static int read_text(const char *text, struct arena *a, struct spec *out, const char **field,
@@ -203,7 +205,30 @@ static void schema_and_reference_list_every_field(void)
     CHECK(one.n && json_find(json_find(json_find(top, "freeze"), "properties"), "mode"));
 }
 
+static void each_path_of_a_volume_has_a_bound(void)
+{
+    static char longest[4097], text[3 * sizeof longest];
+    struct spec s;
+    memset(longest, 'a', 4096);
+    longest[0] = '/';
+    for (int too_long = 0; too_long < 2; too_long++)
+        for (int part = 0; part < 2; part++) {
+            AUTO(arena_free) struct arena a = { 0 };
+            AUTO(json_free_p) struct json_doc *d = NULL;
+            struct err e = { 0 };
+            const char *field = NULL;
+            longest[4095] = too_long ? 'a' : '\0';
+            snprintf(text, sizeof text, "{\"command\":[\"x\"],\"volumes\":[\"%s:%s:ro\"]}",
+                     part ? "/a" : longest, part ? longest : "/a");
+            d = json_read(str_of(text), &e);
+            CHECK(d != NULL);
+            CHECK_INT(spec_read(json_root(d), &a, &s, &field, &e), -too_long);
+            CHECK(!too_long || strstr(e.msg, "4096 bytes; at most 4095"));
+        }
+}
+
 static const struct test tests[] = {
+    { "each path of a volume has a bound", each_path_of_a_volume_has_a_bound },
     { "devices are kept in order of their names", devices_are_kept_in_order_of_their_names },
     { "a whole spec is read", a_whole_spec_is_read },
     { "what is written reads the same", what_is_written_reads_the_same },

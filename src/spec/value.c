@@ -10,6 +10,7 @@
 #define CPU_MILLI_MAX 4096000u
 #define TIME_LIMIT_MAX_MS (INT64_C(10) * 366 * 86400 * 1000)
 #define ARG_MAX_BYTES (128u << 10)
+#define PATH_BYTES ((size_t)4095)
 
 static const struct {
     const char *name;
@@ -86,6 +87,10 @@ static int check_path(struct str s, struct err *e)
     if (s.n == 0 || s.p[0] != '/') {
         err_set(e, ERR_INVALID, "'%.*s' is not an absolute path", STR_ARG(s));
         return err_hint(e, "begin it with /");
+    }
+    if (s.n > PATH_BYTES) { /* of a volume in one text: each part of it */
+        err_set(e, ERR_INVALID, "a path of %zu bytes; at most %zu are allowed", s.n, PATH_BYTES);
+        return err_hint(e, "the machine has no longer ones");
     }
     for (struct str rest = { s.p + 1, s.n - 1 }, part; rest.n;) {
         str_cut(rest, '/', &part, &rest);
@@ -368,12 +373,12 @@ static int read_volume(const struct json *v, struct arena *a, struct spec_volume
             return -1;
         if (!from)
             return err_set(e, ERR_INVALID, "field 'from' is missing");
-        if (read_path(from, 4095, a, &out->from, e) < 0 ||
-            read_path(to ? to : from, 4095, a, &out->to, e) < 0)
+        if (read_path(from, PATH_BYTES, a, &out->from, e) < 0 ||
+            read_path(to ? to : from, PATH_BYTES, a, &out->to, e) < 0)
             return -1;
         return 0;
     }
-    if (read_name(v, 8192, a, &t, e) < 0)
+    if (read_name(v, 2 * PATH_BYTES + 4, a, &t, e) < 0)
         return -1;
     str_cut(t, ':', &out->from, &rest);
     str_cut(rest, ':', &out->to, &rest);
