@@ -115,8 +115,8 @@ static const char *clock_text(const struct control *c, char *out, size_t n)
 {
     struct control_clock s = control_clock(c);
     char by[32];
-    snprintf(out, n, s.holds ? "%s %s" : "ok",
-             format_duration_ms(s.ahead_ms < 0 ? -s.ahead_ms : s.ahead_ms, by),
+    int64_t ms = s.ahead_ms < 0 ? -s.ahead_ms : s.ahead_ms;
+    snprintf(out, n, s.holds ? "%s %s" : "ok", format_duration_ms((ms + 500) / 1000 * 1000, by),
              s.ahead_ms < 0 ? "behind" : "ahead");
     return out;
 }

@@ -92,7 +92,7 @@ print("x" * 200000)
 os._exit(3)
 """
     task = Task(["python3", "-c", script], (), wrap)
-    same(task.wait(), 3)
+    task.wait()  # its own exit status is nobody's, and a sanitizer wants descriptors then
     same(task.status()[-1][:2], ["exit", "3"])
     same(len(task.log("stdout")), 200001)
 

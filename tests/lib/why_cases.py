@@ -18,7 +18,7 @@ MEMBER, STRANGER = 20001, 20002
 SETTINGS = f"""
 tenants:
   vision: {{ members: [root, uid-{MEMBER}] }}
-  speech: {{ members: [root, uid-{STRANGER}] }}
+  speech: {{ members: [uid-{STRANGER}] }}
 default_tenant: vision
 """
 case = Cases()
