@@ -346,9 +346,10 @@ static int run_step(struct image_fetch *f, struct err *e)
     size_t n = 0;
     env[n++] = "PATH=/usr/sbin:/usr/bin:/sbin:/bin";
     bool copies = f->step == &steps[0]; /* the others see the store where it is */
-    const char *home = copies ? seen(f, f->tools->disk->dir) : f->tools->disk->dir;
-    env[n++] = arena_printf(&f->arena, "HOME=%s/tmp", home);
-    env[n++] = arena_printf(&f->arena, "TMPDIR=%s/tmp", home);
+    const char *at = copies ? seen(f, f->tools->disk->dir) : f->tools->disk->dir;
+    /* What a tool leaves in its home goes with the fetch. */
+    env[n++] = arena_printf(&f->arena, "HOME=%s", copies ? seen(f, f->layout) : f->layout);
+    env[n++] = arena_printf(&f->arena, "TMPDIR=%s/tmp", at);
     for (size_t i = 0; i < ARRAY_LEN(passed_on); i++) {
         const char *v = getenv(passed_on[i]);
         if (v && strlen(v) < 4096)
@@ -426,6 +427,8 @@ static void on_step_end(void *ctx, const struct tool_result *r)
     struct err e = { 0 };
     f->tool = NULL;
     loop_timer_clear(f->look);
+    if (f->uid && f->step == &steps[0])
+        image_disk_own(f->tools->disk);
     if (r->how.code || r->how.signal) {
         explain_end(f, r, &e);
         finish(f, &e);
