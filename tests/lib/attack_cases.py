@@ -504,7 +504,9 @@ class Watch:
         """What comes and goes with jobs, and is as before once all have ended."""
         c = self.w.c
         with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as f:
-            outside = sorted(line.split(" ", 1)[1] for line in f if f" {c.folder}/" not in line)
+            places = {line.split(" ")[4] for line in f if f" {c.folder}/" not in line}
+        # Others on this machine, tests too, mount and unmount in folders of theirs meanwhile.
+        outside = sorted(p for p in places if not p.startswith(("/tmp/", "/run/", "/var/", "/dev/shm/")))
         return {"mounts": sorted(c.mounts()), "other mounts": outside, "cgroups": c.cgroups(), "tasks": c.task_files(),
                 "bridges": sorted(n for n in os.listdir("/sys/class/net") if n.startswith(c.bridge) and os.path.isdir(f"/sys/class/net/{n}/brif")),
                 "cables": c.surplus(), "table": self.table(), "processes": self.processes()}
