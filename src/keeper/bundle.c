@@ -27,6 +27,7 @@ static const struct mount system_mounts[] = {
 static const char *const masked_paths[] = {
     "/proc/acpi",
     "/proc/asound",
+    "/proc/interrupts",
     "/proc/kcore",
     "/proc/keys",
     "/proc/key-users",

@@ -834,6 +834,11 @@ def _(w):
     return w.attack("return open('/proc/key-users').read()")
 
 
+@case("nor do counts of interrupts tell when the machine's owner types", "nothing there", "masked_paths")
+def _(w):
+    return w.attack("return open('/proc/interrupts').read()")
+
+
 # ---- the API ----
 
 @case("another tenant's job is not there", "no job", "tenant_scope")

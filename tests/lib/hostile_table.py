@@ -34,7 +34,7 @@ PROTECTIONS = [
     ("view", "only the system's folders, the home and volumes are there", "sockets of services in `/run`"),
     ("readonly_system", "the system's folders are read-only", "writing where an administrator left a folder open"),
     ("private_tmp", "a `/tmp` each job", "files of others in `/tmp`"),
-    ("masked_paths", "parts of `/proc` and `/sys` are covered", "who else uses kernel keys, and more about the machine"),
+    ("masked_paths", "parts of `/proc` and `/sys` are covered", "who else uses kernel keys, when somebody types, and more about the machine"),
     ("readonly_paths", "settings in `/proc` are read-only", "changing the kernel, e.g. `core_pattern`"),
     ("binds_as_user", "home and volumes are opened with the user's own rights", "folders inside another's closed home"),
     ("machinery", "a volume cannot be `/`, `/proc`, `/sys` or `/dev`, whatever link leads there",
