@@ -1,14 +1,12 @@
 #include "auth/auth.h"
 
-#include <pwd.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "auth/state.h"
+#include "sys/passwd.h"
 #include "sys/weak.h"
-
-#define PASSWD_BYTES (64u << 10)
 
 static const char *const vias[] = {
 #define X(id, name) name,
@@ -21,30 +19,30 @@ const char *via_name(enum via v)
     return (size_t)v < ARRAY_LEN(vias) ? vias[v] : "?";
 }
 
-/* "uid-70001" when the machine does not know it: false. */
-static bool name_of(uint32_t uid, char *out, size_t size)
+/* "uid-70001" when the machine does not know it: 0.  -1: nobody can tell now, and that is no new person. */
+static int name_of(uint32_t uid, char *out, size_t size, struct err *e)
 {
-    struct passwd pw, *found = NULL;
-    AUTO(free_p) char *space = xmalloc(PASSWD_BYTES);
-    bool known = getpwuid_r(uid, &pw, space, PASSWD_BYTES, &found) == 0 && found &&
-                 strlen(found->pw_name) < size;
-    if (known)
-        snprintf(out, size, "%s", found->pw_name);
+    struct passwd_account found;
+    int known = passwd_by_uid(uid, &found, e);
+    bool named = known > 0 && strlen(found.name) < size;
+    if (named)
+        snprintf(out, size, "%s", found.name);
     else
         snprintf(out, size, "uid-%u", uid);
-    return known;
+    return known < 0 ? -1 : named;
 }
 
 struct auth *auth_new(void)
 {
     char name[254];
+    struct err e; /* without their names these two are known by their numbers */
     if (sodium_init() < 0)
         abort(); /* no randomness: nothing we could give out would be a secret */
     struct auth *a = xcalloc(1, sizeof *a);
     a->people = people_new();
-    name_of(0, name, sizeof name);
+    (void)name_of(0, name, sizeof name, &e);
     a->root_name = xstrdup(name);
-    name_of(geteuid(), name, sizeof name);
+    (void)name_of(geteuid(), name, sizeof name, &e);
     a->own_name = xstrdup(name);
     return a;
 }
@@ -103,9 +101,14 @@ static int check_enabled(const struct auth *a, struct str user, struct err *e)
 
 /* A job that reaches our socket, by a volume or from a host's network, is its user and nobody new.  A uid that
  * the machine has given to somebody too is neither's. */
-static int name_job(const struct auth_local *who, char *out, size_t size, struct err *e)
+static int name_job(const struct auth *a, const struct auth_local *who, char *out, size_t size,
+                    struct err *e)
 {
-    bool known = name_of(who->uid, out, size);
+    int known = name_of(who->uid, out, size, e);
+    if (known < 0 && (who->uid == 0 || who->uid == geteuid())) /* whoever mends it gets in */
+        known = snprintf(out, size, "%s", who->uid == 0 ? a->root_name : a->own_name) > 0;
+    if (known < 0)
+        return -1;
     if (!who->of_jobs || weak_here("job_uids") || (known && !who->owner.n))
         return 0;
     if (!known && who->owner.n && who->owner.n < size) {
@@ -130,7 +133,7 @@ int auth_local(const struct auth *a, const struct auth_local *who, struct identi
         err_set(e, ERR_DENIED, "this Nightshift runs without root and serves one user only");
         return err_hint(e, "ask for it to be installed as root; see the installation guide");
     }
-    if (name_job(who, id.user, sizeof id.user, e) < 0)
+    if (name_job(a, who, id.user, sizeof id.user, e) < 0)
         return -1;
     id.root = uid == 0 || uid == geteuid();
     if (!id.root && check_enabled(a, str_of(id.user), e) < 0)

@@ -1,14 +1,13 @@
 #include "control/account.h"
 
-#include <errno.h>
 #include <grp.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "sys/passwd.h"
+
 #define GROUPS_MAX 256
-#define PASSWD_BYTES (64u << 10)
 
 static struct account *find(struct accounts *a, struct str user)
 {
@@ -72,30 +71,30 @@ static void load_groups(struct account *ac, const char *name)
     ac->n_groups = (uint32_t)n;
 }
 
-/* The machine's own account, or NULL when there is none that jobs may use. */
-static struct account *from_machine(struct accounts *a, struct str user)
+/* The machine's own account; *out is NULL when there is none that jobs may use. */
+static int from_machine(struct accounts *a, struct str user, struct account **out, struct err *e)
 {
     char name[NAME_MAX_BYTES + 1];
-    struct passwd pw, *found = NULL;
-    AUTO(free_p) char *space = xmalloc(PASSWD_BYTES);
+    struct passwd_account found;
     snprintf(name, sizeof name, "%.*s", STR_ARG(user));
-    int rc = a->single_user ? getpwuid_r(getuid(), &pw, space, PASSWD_BYTES, &found)
-                            : getpwnam_r(name, &pw, space, PASSWD_BYTES, &found);
-    if (rc != 0 || !found || (!a->single_user && found->pw_uid < a->uid_min))
-        return NULL;
+    int known =
+        a->single_user ? passwd_by_uid(getuid(), &found, e) : passwd_by_name(name, &found, e);
+    *out = NULL;
+    if (known <= 0 || (!a->single_user && found.uid < a->uid_min))
+        return known < 0 ? -1 : 0;
     /* An account without a home has one of ours.  Whether it is there is found out by whoever mounts
      * it: it may be on a file server that does not answer, and we must. */
     char ours[4096];
     struct stat st;
-    snprintf(ours, sizeof ours, "%s/%s", a->homes, found->pw_name);
-    bool is_own = !a->single_user || (stat(found->pw_dir, &st) == 0 && S_ISDIR(st.st_mode));
-    struct account *ac =
-        add(a, user, str_of(is_own && found->pw_dir[0] == '/' ? found->pw_dir : ours));
+    snprintf(ours, sizeof ours, "%s/%s", a->homes, found.name);
+    bool is_own = !a->single_user || (stat(found.home, &st) == 0 && S_ISDIR(st.st_mode));
+    struct account *ac = add(a, user, str_of(is_own && found.home[0] == '/' ? found.home : ours));
     ac->home_else = a->single_user ? NULL : xstrdup(ours);
-    ac->uid = found->pw_uid;
-    ac->gid = found->pw_gid;
-    load_groups(ac, found->pw_name);
-    return ac;
+    ac->uid = found.uid;
+    ac->gid = found.gid;
+    load_groups(ac, found.name);
+    *out = ac;
+    return 0;
 }
 
 /* Only of our range, and nobody's. */
@@ -162,7 +161,8 @@ const struct account *account_again(struct accounts *a, struct str user, uint32_
     struct account *ac = find(a, user);
     if (ac)
         return ac;
-    ac = from_machine(a, user);
+    if (from_machine(a, user, &ac, e) < 0)
+        return NULL;
     return ac ? ac : make_ours(a, user, is_free(a, uid) ? uid : 0, b, now_ms, e);
 }
 

@@ -3,6 +3,7 @@
 #include <pwd.h>
 #include <unistd.h>
 
+#include "tests/lib/no_files.h"
 #include "tests/lib/storing.h"
 
 struct trying {
@@ -101,6 +102,21 @@ static void a_machines_account_keeps_its_uid_home_and_groups(void)
     end(&t);
 }
 
+static void who_cannot_be_looked_up_gets_no_account_of_ours(void)
+{
+    struct trying t = { 0 };
+    begin(&t, false);
+    CHECK(of(&t, "ana.kovacs@lab")->ours); /* what answers is loaded */
+    struct rlimit before = no_files_begin();
+    const struct account *ac = of(&t, "daemon");
+    no_files_end(before);
+    CHECK(!ac);
+    CHECK_INT(t.e.code, ERR_UNAVAILABLE); /* so a start is tried again, and a submit too */
+    CHECK_INT(t.a.uid_next, 200001);
+    CHECK(of(&t, "daemon"));
+    end(&t);
+}
+
 static void names_that_are_no_file_names_are_refused(void)
 {
     static const char *const bad[] = { "", "..", ".hidden", "a/b", "a b", "a\nb", "\t" };
@@ -165,6 +181,8 @@ static const struct test tests[] = {
     { "root and system accounts are not used for jobs", root_and_system_accounts_are_not_used },
     { "a machine's account keeps its uid, home and groups",
       a_machines_account_keeps_its_uid_home_and_groups },
+    { "who cannot be looked up gets no account of ours",
+      who_cannot_be_looked_up_gets_no_account_of_ours },
     { "names that are no file names are refused", names_that_are_no_file_names_are_refused },
     { "alone everybody is ourselves", alone_everybody_is_ourselves },
     { "a uid of an earlier store is theirs again, where nobody has it",

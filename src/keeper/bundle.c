@@ -25,20 +25,13 @@ static const struct mount system_mounts[] = {
 };
 
 static const char *const masked_paths[] = {
-    "/proc/acpi",
-    "/proc/asound",
-    "/proc/interrupts",
-    "/proc/kcore",
-    "/proc/keys",
-    "/proc/key-users",
-    "/proc/latency_stats",
-    "/proc/timer_list",
-    "/proc/timer_stats",
-    "/proc/sched_debug",
-    "/proc/scsi",
-    "/sys/firmware",
-    "/sys/fs/selinux",
-    "/sys/devices/virtual/powercap",
+    "/proc/acpi",          "/proc/asound",
+    "/proc/interrupts",    "/proc/kcore",
+    "/proc/keys",          "/proc/key-users",
+    "/proc/latency_stats", "/proc/timer_list",
+    "/proc/timer_stats",   "/proc/sched_debug",
+    "/proc/scsi",          "/sys/firmware",
+    "/sys/fs/selinux",     "/sys/devices/virtual/powercap",
 };
 static const char *const readonly_paths[] = {
     "/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger",
