@@ -1,5 +1,6 @@
 /* Who may: what a refusal says, and what stays as it was.  Every call by every role is in permissions_test.c. */
 #include "tests/lib/asking.h"
+#include "tests/lib/no_files.h"
 
 #define SLEEP "{'command':['sleep','600'],'tenant':'%s','resources':{'cpus':1}}"
 
@@ -189,6 +190,19 @@ static void somebody_new_on_the_socket_is_nobody_in_particular(void)
     asking_end(&k);
 }
 
+static void who_cannot_be_looked_up_is_asked_to_try_again(void)
+{
+    struct asking k;
+    begin(&k);
+    const struct question daemon = { .request = "GET /v1/whoami", .uid = 1 };
+    CHECK_STATUS(ask_so(&k, &daemon), 200); /* what answers is loaded */
+    struct rlimit before = no_files_begin();
+    struct answer *a = ask_so(&k, &daemon);
+    no_files_end(before);
+    CHECK_REFUSED(a, 503, "unavailable", NULL, "accounts cannot be looked up");
+    asking_end(&k);
+}
+
 static void whoever_lost_a_role_has_lost_it_with_the_next_call(void)
 {
     struct asking k;
@@ -248,6 +262,8 @@ static const struct test tests[] = {
       a_token_for_a_tenant_has_nothing_of_a_role_on_the_site },
     { "somebody new on the socket is nobody in particular",
       somebody_new_on_the_socket_is_nobody_in_particular },
+    { "who cannot be looked up is asked to try again",
+      who_cannot_be_looked_up_is_asked_to_try_again },
     { "whoever lost a role has lost it with the next call",
       whoever_lost_a_role_has_lost_it_with_the_next_call },
     { "a disabled person is let in by nothing", a_disabled_person_is_let_in_by_nothing },

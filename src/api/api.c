@@ -341,6 +341,8 @@ static int run(struct call *c, struct err *e)
         return -1;
     if (r->access != ACCESS_PUBLIC) {
         if (identify(c, e) < 0) {
+            if (e->code == ERR_UNAVAILABLE) /* another token would not help */
+                return -1;
             http_add_header(c->rq, "WWW-Authenticate", "Bearer");
             http_reply_status(c->rq, c->status ? c->status : 401, e, NULL);
             return 0;
