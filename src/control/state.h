@@ -192,6 +192,8 @@ void job_tell_taken(struct entry *en, enum job_event what, const struct task *t)
 void job_start_again(struct control *c, struct entry *en); /* those that nobody knows */
 /* After a failure of the machine's own, e.g. a full disk: true when it will be tried again. */
 bool job_start_later(struct control *c, struct entry *en, const struct engine_event *failed);
+/* While nobody can tell which account it runs as: that is no failed try, however long it takes. */
+bool job_start_when_known(struct control *c, struct entry *en, const struct err *why);
 
 /* submit.c: a job of an earlier store, under its number, as if it were submitted now */
 struct submit_kept {

@@ -442,17 +442,19 @@ void tasks_event(struct control *c, const struct engine_event *ev)
 
 /* ---- acts ---- */
 
-static int start_replica(struct control *c, struct entry *en, const struct act *a,
-                         const struct spec *s, uint32_t replica, struct err *e)
+struct start_as {
+    const struct act *act;
+    const struct spec *spec;
+    const struct account *account;
+};
+
+static int start_replica(struct control *c, struct entry *en, const struct start_as *as,
+                         uint32_t replica, struct err *e)
 {
     AUTO(arena_free) struct arena arena = { 0 };
-    static char none[] = "";
-    const struct account nobody = { .name = none, .home = none }; /* of what others made */
-    const struct account *ac = en->observed ? &nobody
-                                            : account_of(&c->accounts, str_of(en->user),
-                                                         turn_open(c)->batch, control_now_ms(c), e);
-    if (!ac)
-        return -1;
+    const struct act *a = as->act;
+    const struct spec *s = as->spec;
+    const struct account *ac = as->account;
     struct task_id task = { a->job, a->run, replica };
     struct environ_of of = { .task = task,
                              .spec = s,
@@ -503,13 +505,23 @@ static int spec_to_start(struct control *c, struct entry *en, struct arena *a, s
 static void start_tasks(struct control *c, struct entry *en, const struct act *a)
 {
     AUTO(arena_free) struct arena arena = { 0 };
+    static char none[] = "";
+    const struct account nobody = { .name = none, .home = none }; /* of what others made */
     struct spec s = { 0 };
     struct err e;
     bool bad = spec_to_start(c, en, &arena, &s, &e) < 0;
+    struct start_as as = { a, &s, &nobody };
+    if (!bad && !en->observed) {
+        as.account =
+            account_of(&c->accounts, str_of(en->user), turn_open(c)->batch, control_now_ms(c), &e);
+        if (!as.account && job_start_when_known(c, en, &e))
+            return;
+        bad = !as.account;
+    }
     for (uint32_t i = 0; i < a->replicas; i++) {
         if (en->task[i].state != TASK_STARTING && en->task[i].state != TASK_UNKNOWN)
             continue;
-        if (!bad && start_replica(c, en, a, &s, i, &e) == 0)
+        if (!bad && start_replica(c, en, &as, i, &e) == 0)
             continue;
         struct engine_event ev = { .kind = ENGINE_FAILED, .task = { a->job, a->run, i } };
         ev.failed = e;

@@ -305,6 +305,25 @@ static void a_start_that_is_tried_again_says_why_and_how_often(void)
     controlling_end(&t);
 }
 
+static void a_gang_whose_members_all_fail_has_used_one_try(void)
+{
+    struct controlling t;
+    controlling_begin(&t, NULL);
+    uint64_t id = controlling_submit(
+        &t, JOB(",\"replicas\":15,\"resources\":{\"cpus\":0.1}", "\"SIM_START_MS\":\"600000\""));
+    controlling_settle(&t);
+    for (uint32_t i = 0; i < 15; i++) {
+        struct engine_event ev = { .kind = ENGINE_FAILED, .task = { id, 1, i } };
+        err_set(&ev.failed, ERR_UNAVAILABLE, "the disk is full");
+        control_engine_event(t.c, &ev);
+    }
+    controlling_settle(&t);
+    CHECK_STR(controlling_state(&t, id), "starting");
+    CHECK_STR(controlling_text(&t, controlling_job(&t, id).now.message),
+              "the disk is full; trying again (1 of 12)");
+    controlling_end(&t);
+}
+
 static void words_of_the_start_are_shown_while_it_lasts(void)
 {
     struct controlling t;
@@ -397,6 +416,8 @@ static const struct test tests[] = {
       when_one_of_a_gang_fails_while_it_is_paused_all_end },
     { "a gang is frozen when all have saved themselves",
       a_gang_is_frozen_when_all_have_saved_themselves },
+    { "a gang whose members all fail has used one try",
+      a_gang_whose_members_all_fail_has_used_one_try },
     { "a start that is tried again says why and how often",
       a_start_that_is_tried_again_says_why_and_how_often },
     { "words of a start are shown while it lasts", words_of_the_start_are_shown_while_it_lasts },
