@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "api/door.h"
 #include "api/foresee.h"
@@ -14,6 +15,8 @@
 #include "base/parse.h"
 #include "http/rate.h"
 #include "sys/weak.h"
+
+static void on_account_told(void *ctx);
 
 static void on_commit(void *ctx)
 {
@@ -38,6 +41,8 @@ struct api *api_new(const struct api_config *c, struct err *e)
     if (directory_load(a, e) < 0 || commands_load(a, e) < 0 || door_open(a, e) < 0)
         return NULL;
     a->idling = idling_new(a);
+    if (c->nss)
+        nss_listen(c->nss, on_account_told, a);
     if (c->notices) {
         notices_set_tail(c->notices, notice_tail, a);
         notices_begin(c->notices);
@@ -76,6 +81,7 @@ struct api *api_free(struct api *a)
     oauth_free(a->oauth);
     commands_free(a);
     rate_free(a->rate);
+    free(a->waiting); /* whoever waits there is answered no more */
     free(a);
     return NULL;
 }
@@ -172,6 +178,44 @@ static int find_agent(struct call *c, struct str token, struct err *e)
     return 0;
 }
 
+/* A request changes nothing before it is known who asks, so it can begin anew. */
+static int wait_for_account(struct call *c)
+{
+    struct api *a = c->api;
+    vec_grow(a->waiting, a->n_waiting, a->waiting_cap);
+    a->waiting[a->n_waiting++] = c->rq;
+    c->waits = true;
+    return -1;
+}
+
+static void on_account_told(void *ctx)
+{
+    struct api *a = ctx;
+    struct http_request **waited = TAKE(a->waiting);
+    size_t n = a->n_waiting;
+    a->n_waiting = a->waiting_cap = 0;
+    for (size_t i = 0; i < n; i++)
+        api_handle(a, waited[i]);
+    free(waited);
+}
+
+/* By the kernel's word for the uid, and the machine's for the name.  Root and whom we run as need no name: whoever
+ * mends a directory gets in. */
+static int find_local(struct call *c, uint32_t uid, struct err *e)
+{
+    struct api *a = c->api;
+    struct passwd_account found;
+    struct auth_local who = { .uid = uid };
+    who.of_jobs = control_uid_of_jobs(a->config.control, uid, &who.owner);
+    int known = uid == 0 || uid == geteuid() ? NSS_NONE : nss_by_uid(a->config.nss, uid, &found, e);
+    if (known == NSS_LATER)
+        return wait_for_account(c);
+    if (known == NSS_AWAY)
+        return -1;
+    who.name = known == NSS_HERE ? found.name : NULL;
+    return auth_local(a->config.auth, &who, &c->who, e);
+}
+
 static int find_caller(struct call *c, struct err *e)
 {
     struct api *a = c->api;
@@ -183,11 +227,8 @@ static int find_caller(struct call *c, struct err *e)
         return find_agent(c, str_of(bearer), e);
     if (bearer)
         return auth_token(a->config.auth, str_of(bearer), now_ms, &c->who, e);
-    if (peer->local) {
-        struct auth_local who = { .uid = peer->uid };
-        who.of_jobs = control_uid_of_jobs(a->config.control, who.uid, &who.owner);
-        return auth_local(a->config.auth, &who, &c->who, e);
-    }
+    if (peer->local)
+        return find_local(c, peer->uid, e);
     if (cookie)
         return auth_session(a->config.auth, str_of(cookie), now_ms, &c->who, e);
     err_set(e, ERR_DENIED, "this needs a token: who is calling?");
@@ -200,6 +241,9 @@ static int identify(struct call *c, struct err *e)
 {
     if (find_caller(c, e) < 0)
         return -1;
+    if (c->route->fn == api_job_submit &&
+        control_asks_for(c->api->config.control, str_of(c->who.user)))
+        return wait_for_account(c);
     const char **tenant = arena_array(http_arena(c->rq), const char *, c->who.tenants + 1);
     for (size_t i = 0; i < c->who.tenants; i++) /* the key may be gone before the answer */
         tenant[i] = arena_printf(http_arena(c->rq), "%s", c->who.tenant[i]);
@@ -341,6 +385,8 @@ static int run(struct call *c, struct err *e)
         return -1;
     if (r->access != ACCESS_PUBLIC) {
         if (identify(c, e) < 0) {
+            if (c->waits)
+                return 0;
             if (e->code == ERR_UNAVAILABLE) /* another token would not help */
                 return -1;
             http_add_header(c->rq, "WWW-Authenticate", "Bearer");
@@ -354,6 +400,8 @@ static int run(struct call *c, struct err *e)
     struct err unknown;
     if (r->tells_more && identify(c, &unknown) == 0)
         set_scope(c);
+    if (c->waits)
+        return 0;
     if (notice_is_in_the_way(c, e) < 0)
         return -1;
     if ((!r->oauth && check_params(c, r, e) < 0) ||

@@ -13,6 +13,7 @@
 #include "history/history.h"
 #include "http/http.h"
 #include "notice/notices.h"
+#include "sys/nss.h"
 
 struct api;
 
@@ -30,6 +31,7 @@ struct api_config {
     struct store *store;
     struct control *control;
     struct auth *auth;
+    struct nss *nss;                /* borrowed; NULL: the machine's accounts are waited for */
     struct history *history;        /* borrowed; NULL: what machines measure is not kept */
     struct notices *notices;        /* borrowed */
     int64_t notice_idle_ms;         /* a GPU that stands still for so long is told of; 0: none is */

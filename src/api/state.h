@@ -40,7 +40,10 @@ struct api {
     struct idling *idling;     /* idle.c */
     struct commands *commands; /* commands.c; NULL: none yet */
     struct doctor *doctor;     /* NULL: no check runs */
-    int watch;                 /* of control */
+    struct http_request *
+        *waiting; /* until an account is told (api.c), then they are handled anew */
+    size_t n_waiting, waiting_cap;
+    int watch; /* of control */
     int64_t started_ms;
     bool stopping;
 };
@@ -56,6 +59,7 @@ struct call {
     struct str param[HTTP_PARAMS_MAX];
     const char *field; /* what an error is about, or NULL */
     int status;        /* of a refusal, when it is not the one of its code */
+    bool waits;        /* it is handled anew later: no answer */
     uint64_t tell_ms;  /* a refusal that waited is not told before (monotonic), as if all took it */
 };
 

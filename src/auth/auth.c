@@ -19,31 +19,24 @@ const char *via_name(enum via v)
     return (size_t)v < ARRAY_LEN(vias) ? vias[v] : "?";
 }
 
-/* "uid-70001" when the machine does not know it: 0.  -1: nobody can tell now, and that is no new person. */
-static int name_of(uint32_t uid, char *out, size_t size, struct err *e)
+/* Before there is a loop.  Without a name it is known by its number. */
+static char *name_at_start(uint32_t uid)
 {
     struct passwd_account found;
-    int known = passwd_by_uid(uid, &found, e);
-    bool named = known > 0 && strlen(found.name) < size;
-    if (named)
-        snprintf(out, size, "%s", found.name);
-    else
-        snprintf(out, size, "uid-%u", uid);
-    return known < 0 ? -1 : named;
+    struct err e;
+    if (passwd_by_uid(uid, &found, &e) <= 0)
+        snprintf(found.name, sizeof found.name, "uid-%u", uid);
+    return xstrdup(found.name);
 }
 
 struct auth *auth_new(void)
 {
-    char name[254];
-    struct err e; /* without their names these two are known by their numbers */
     if (sodium_init() < 0)
         abort(); /* no randomness: nothing we could give out would be a secret */
     struct auth *a = xcalloc(1, sizeof *a);
     a->people = people_new();
-    (void)name_of(0, name, sizeof name, &e);
-    a->root_name = xstrdup(name);
-    (void)name_of(geteuid(), name, sizeof name, &e);
-    a->own_name = xstrdup(name);
+    a->root_name = name_at_start(0);
+    a->own_name = name_at_start(geteuid());
     return a;
 }
 
@@ -104,11 +97,15 @@ static int check_enabled(const struct auth *a, struct str user, struct err *e)
 static int name_job(const struct auth *a, const struct auth_local *who, char *out, size_t size,
                     struct err *e)
 {
-    int known = name_of(who->uid, out, size, e);
-    if (known < 0 && (who->uid == 0 || who->uid == geteuid())) /* whoever mends it gets in */
-        known = snprintf(out, size, "%s", who->uid == 0 ? a->root_name : a->own_name) > 0;
-    if (known < 0)
-        return -1;
+    const char *name = who->uid == 0                         ? a->root_name
+                     : who->uid == geteuid()                 ? a->own_name
+                     : who->name && strlen(who->name) < size ? who->name
+                                                             : NULL;
+    bool known = name != NULL;
+    if (known)
+        snprintf(out, size, "%s", name);
+    else
+        snprintf(out, size, "uid-%u", who->uid);
     if (!who->of_jobs || weak_here("job_uids") || (known && !who->owner.n))
         return 0;
     if (!known && who->owner.n && who->owner.n < size) {

@@ -1,13 +1,9 @@
 #include "control/account.h"
 
-#include <grp.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include "sys/passwd.h"
-
-#define GROUPS_MAX 256
 
 static struct account *find(struct accounts *a, struct str user)
 {
@@ -29,12 +25,26 @@ static struct account *add(struct accounts *a, struct str name, struct str home)
     return ac;
 }
 
+/* Before there is a loop. */
+static int find_alone(struct accounts *a, struct err *e)
+{
+    struct passwd_account *self = xmalloc(sizeof *self);
+    int known = passwd_by_uid(getuid(), self, e);
+    if (known > 0)
+        known = passwd_by_name(self->name, self, e); /* its groups too */
+    a->alone = known > 0 ? TAKE(self) : NULL;
+    free(self);
+    return known < 0 ? -1 : 0;
+}
+
 int accounts_load(struct accounts *a, struct store *s, struct err *e)
 {
     AUTO(arena_free) struct arena arena = { 0 };
     struct store_account *row;
     size_t n;
     if (store_accounts(s, &arena, &row, &n, e) < 0)
+        return -1;
+    if (a->single_user && find_alone(a, e) < 0)
         return -1;
     a->uid_next = a->uid_base;
     for (size_t i = 0; i < n; i++) {
@@ -57,31 +67,36 @@ void accounts_free(struct accounts *a)
         free(a->at[i].groups);
     }
     free(a->at);
+    free(TAKE(a->alone));
 }
 
-static void load_groups(struct account *ac, const char *name)
+static int look_up(const struct accounts *a, struct str user, struct passwd_account *out,
+                   struct err *e)
 {
-    gid_t gid[GROUPS_MAX];
-    int n = GROUPS_MAX;
-    if (getgrouplist(name, ac->gid, gid, &n) < 0)
-        n = GROUPS_MAX; /* it has more: those that fit */
-    ac->groups = xcalloc((size_t)n, sizeof *ac->groups);
-    for (int i = 0; i < n; i++)
-        ac->groups[i] = gid[i];
-    ac->n_groups = (uint32_t)n;
+    char name[NAME_MAX_BYTES + 1];
+    snprintf(name, sizeof name, "%.*s", STR_ARG(user));
+    if (a->single_user && a->alone)
+        *out = *a->alone;
+    return a->single_user ? a->alone != NULL : nss_by_name(a->nss, name, out, e);
+}
+
+bool account_is_asked(struct accounts *a, struct str user)
+{
+    struct passwd_account found;
+    struct err e;
+    return !find(a, user) && look_up(a, user, &found, &e) == NSS_LATER;
 }
 
 /* The machine's own account; *out is NULL when there is none that jobs may use. */
 static int from_machine(struct accounts *a, struct str user, struct account **out, struct err *e)
 {
-    char name[NAME_MAX_BYTES + 1];
     struct passwd_account found;
-    snprintf(name, sizeof name, "%.*s", STR_ARG(user));
-    int known =
-        a->single_user ? passwd_by_uid(getuid(), &found, e) : passwd_by_name(name, &found, e);
+    int known = look_up(a, user, &found, e);
     *out = NULL;
-    if (known <= 0 || (!a->single_user && found.uid < a->uid_min))
-        return known < 0 ? -1 : 0;
+    if (known == NSS_AWAY || known == NSS_LATER)
+        return -1;
+    if (known == NSS_NONE || (!a->single_user && found.uid < a->uid_min))
+        return 0;
     /* An account without a home has one of ours.  Whether it is there is found out by whoever mounts
      * it: it may be on a file server that does not answer, and we must. */
     char ours[4096];
@@ -92,7 +107,9 @@ static int from_machine(struct accounts *a, struct str user, struct account **ou
     ac->home_else = a->single_user ? NULL : xstrdup(ours);
     ac->uid = found.uid;
     ac->gid = found.gid;
-    load_groups(ac, found.name);
+    ac->n_groups = found.groups;
+    ac->groups = xcalloc(found.groups, sizeof *ac->groups);
+    memcpy(ac->groups, found.group, found.groups * sizeof *ac->groups);
     *out = ac;
     return 0;
 }
@@ -159,15 +176,14 @@ const struct account *account_again(struct accounts *a, struct str user, uint32_
                                     struct store_batch *b, int64_t now_ms, struct err *e)
 {
     struct account *ac = find(a, user);
-    if (ac)
-        return ac;
-    if (from_machine(a, user, &ac, e) < 0)
-        return NULL;
     return ac ? ac : make_ours(a, user, is_free(a, uid) ? uid : 0, b, now_ms, e);
 }
 
 const struct account *account_of(struct accounts *a, struct str user, struct store_batch *b,
                                  int64_t now_ms, struct err *e)
 {
-    return account_again(a, user, 0, b, now_ms, e);
+    struct account *ac = find(a, user);
+    if (!ac && from_machine(a, user, &ac, e) < 0)
+        return NULL;
+    return ac ? ac : make_ours(a, user, 0, b, now_ms, e);
 }

@@ -10,6 +10,7 @@
 #include "base/map.h"
 #include "engine/engine.h"
 #include "store/store.h"
+#include "sys/nss.h"
 
 struct account {
     char *name, *home;
@@ -26,21 +27,25 @@ struct accounts {
     uint32_t uid_base, uid_min, uid_next;
     bool single_user;
     const char *homes;
+    struct nss *nss; /* who knows the machine's accounts; NULL: they are waited for */
+    struct passwd_account
+        *alone; /* ourselves, for a single user; NULL: the machine does not know us */
 };
 
 int accounts_load(struct accounts *a, struct store *s, struct err *e) MUST_USE;
 void accounts_free(struct accounts *a);
 
 /* The account of `user`; makes one of ours when needed and puts it into the batch.  Valid until
- * the next call. */
+ * the next call.  NULL and unavailable: whether the machine has one cannot be told yet. */
 const struct account *account_of(struct accounts *a, struct str user, struct store_batch *b,
                                  int64_t now_ms, struct err *e);
+bool account_is_asked(struct accounts *a, struct str user); /* it will be told: see nss_listen */
 
 /* A uid from our range, or of an account of ours; `out_user` is whose, "" of nobody.  Never so for a single user. */
 bool account_uid_is_ours(const struct accounts *a, uint32_t uid, struct str *out_user);
 /* The uid of an account of ours that is known; 0: there is none. */
 uint32_t account_own_uid(const struct accounts *a, struct str user);
-/* The same for somebody to whom an earlier store gave this uid: it is theirs again, where nobody has it. */
+/* For somebody to whom an earlier store gave this uid of ours: it is theirs again, where nobody has it. */
 const struct account *account_again(struct accounts *a, struct str user, uint32_t uid,
                                     struct store_batch *b, int64_t now_ms, struct err *e);
 

@@ -52,6 +52,7 @@ struct control *control_new(const struct control_config *config, struct err *e)
     c->accounts = (struct accounts){ .uid_base = config->uid_base,
                                      .uid_min = config->uid_min,
                                      .single_user = config->single_user,
+                                     .nss = config->nss,
                                      .homes = c->homes };
     turn_init(c);
     keep_init(c);
@@ -247,6 +248,11 @@ const struct policy *control_policy(const struct control *c)
 bool control_uid_of_jobs(const struct control *c, uint32_t uid, struct str *out_user)
 {
     return account_uid_is_ours(&c->accounts, uid, out_user);
+}
+
+bool control_asks_for(struct control *c, struct str user)
+{
+    return account_is_asked(&c->accounts, user);
 }
 
 const struct engine *control_engine(const struct control *c)

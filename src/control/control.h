@@ -25,6 +25,7 @@
 #include "sys/steady.h"
 
 struct control;
+struct nss;
 
 /* A tenant of the settings file. */
 struct control_tenant_def {
@@ -55,6 +56,7 @@ struct control_config {
     uint32_t uid_base;    /* accounts of ours get uids from here on */
     uint32_t uid_min;     /* below it a machine's account is not used for jobs */
     bool single_user;     /* every job runs as ourselves */
+    struct nss *nss;      /* borrowed; NULL: the machine's accounts are waited for */
     uint32_t scratch_mib; /* disk space of a replica that does not say */
     struct control_keep keep;
     struct control_bounds bounds;
@@ -111,10 +113,10 @@ struct control_submit {
     bool batch;        /* the answer lists every job */
     struct str traits; /* of work that others made: the machines it may use */
 };
+bool control_asks_for(struct control *c, struct str user); /* until that is told, submits fail */
 /* All or none.  Jobs get ids one after the other; *out_first and *out_n tell which. */
 int control_submit(struct control *c, const struct control_submit *s, struct control_done done,
                    uint64_t *out_first, size_t *out_n, struct err *e) MUST_USE;
-/* Would it be taken?  Changes nothing. */
 int control_key_reused(struct str key, struct err *e); /* the refusal of such a one */
 int control_check(struct control *c, const struct control_submit *s, struct err *e) MUST_USE;
 /* What would become of its first job, were it submitted now.  The first call checks it and writes down what the core
@@ -175,8 +177,7 @@ int control_tenants_check(struct control *c, const struct control_tenants_change
 
 /* ---- the audit ---- */
 
-/* Right after what it tells of was applied: both are in one transaction.  Number and time are not looked
- * at. */
+/* Right after what it tells of was applied: both are in one commit.  Number and time are not looked at. */
 void control_audit(struct control *c, const struct audit_row *r);
 
 /* What the last verification of the whole found: after a start, and once a day. */
@@ -202,7 +203,7 @@ bool control_tenant_find(const struct control *c, struct str name, struct contro
 
 struct core *control_core(struct control *c); /* to look at; only control changes it */
 const struct engine *control_engine(const struct control *c);
-/* Jobs are run as this uid, or may be one day; `out_user` is whose account of ours it is, "" nobody's. */
+/* Jobs are or may be run as this uid; `out_user` is whose account of ours it is, "" nobody's. */
 bool control_uid_of_jobs(const struct control *c, uint32_t uid, struct str *out_user);
 int64_t control_now_ms(const struct control *c);
 /* Whose the GPUs were on these days, without `to`, as of now_ms; in no order of days. */

@@ -275,9 +275,10 @@ struct entry *submit_again(struct control *c, const struct submit_kept *k, struc
     spec_write(&of.spec, &w, NULL);
     fill_counted(c, &of.spec);
     struct event ev = again_event(c, &s, k, &of);
+    bool was_ours = r->account != 0; /* the machine's are looked up when it starts */
     if (buf_check(&text, e) < 0 ||
-        !account_again(&c->accounts, r->user, r->account, turn_open(c)->batch, control_now_ms(c),
-                       e) ||
+        (was_ours && !account_again(&c->accounts, r->user, r->account, turn_open(c)->batch,
+                                    control_now_ms(c), e)) ||
         turn_apply(c, &ev, e) < 0)
         return NULL;
     struct entry *en = take_one(c, &(struct taken){ .s = &s,

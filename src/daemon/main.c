@@ -38,6 +38,7 @@ struct daemon {
     struct loop *loop;
     struct store *store;
     struct auth *auth;
+    struct nss *nss;
     struct history *history;
     struct ways *ways;
     const char *signin_argv[2], *send_argv[2];
@@ -239,6 +240,7 @@ static int open_control(struct daemon *d, struct err *e)
                                  .uid_base = (uint32_t)c->uid_base,
                                  .uid_min = (uint32_t)c->uid_min,
                                  .single_user = single,
+                                 .nss = d->nss,
                                  .forget_tasks = c->forget_tasks,
                                  .trouble = trouble_of,
                                  .trouble_ctx = d,
@@ -326,6 +328,7 @@ static int open_http(struct daemon *d, struct err *e)
                              .store = d->store,
                              .control = d->control,
                              .auth = d->auth,
+                             .nss = d->nss,
                              .history = d->history,
                              .notices = d->notices,
                              .notice_idle_ms = c->notice_idle_ms,
@@ -448,6 +451,7 @@ static void close_all(struct daemon *d)
     store_close(d->store);
     history_close(d->history);
     auth_free(d->auth);
+    nss_free(d->nss);
     ways_free(d->ways);
     loop_free(d->loop);
     if (d->log)
@@ -489,6 +493,7 @@ static int start(struct daemon *d, struct err *e)
     open_log(d);
     d->loop = loop_new();
     d->auth = auth_new();
+    d->nss = nss_new(&(struct nss_config){ .loop = d->loop });
     if (site_read(&d->config, d->auth, clock_now_ms(&d->clock), &d->site, e) < 0 ||
         make_folders(d, e) < 0 || open_control(d, e) < 0 || open_engine(d, e) < 0 ||
         open_http(d, e) < 0)

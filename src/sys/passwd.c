@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <string.h>
@@ -50,10 +51,24 @@ int passwd_by_uid(uint32_t uid, struct passwd_account *out, struct err *e)
     return take(rc, found, out, e);
 }
 
+static void look_up_groups(struct passwd_account *a)
+{
+    gid_t gid[PASSWD_GROUPS_MAX];
+    int n = PASSWD_GROUPS_MAX;
+    if (getgrouplist(a->name, a->gid, gid, &n) < 0)
+        n = PASSWD_GROUPS_MAX;
+    for (int i = 0; i < n; i++)
+        a->group[i] = gid[i];
+    a->groups = (uint32_t)n;
+}
+
 int passwd_by_name(const char *name, struct passwd_account *out, struct err *e)
 {
     struct passwd pw, *found = NULL;
     AUTO(free_p) char *space = xmalloc(LINE_MAX_BYTES);
     int rc = getpwnam_r(name, &pw, space, LINE_MAX_BYTES, &found);
-    return take(rc, found, out, e);
+    int known = take(rc, found, out, e);
+    if (known > 0)
+        look_up_groups(out);
+    return known;
 }

@@ -8,9 +8,12 @@
 
 #include "base/err.h"
 
+#define PASSWD_GROUPS_MAX 256
+
 struct passwd_account {
     char name[256], home[4096];
     uint32_t uid, gid;
+    uint32_t group[PASSWD_GROUPS_MAX], groups; /* looked up by name only; of more, those that fit */
 };
 
 /* 1: it is in *out; 0: there is none; -1: nobody can tell now. */
