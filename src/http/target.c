@@ -89,3 +89,20 @@ int target_parse(struct str text, struct arena *a, struct target *out, struct er
     *out = t;
     return 0;
 }
+
+const char *target_find(const struct target *t, const char *key)
+{
+    for (size_t i = 0; i < t->n; i++)
+        if (strcmp(t->query[i].key, key) == 0)
+            return t->query[i].value;
+    return NULL;
+}
+
+bool target_next(const struct target *t, size_t i, const char **key, const char **value)
+{
+    if (i >= t->n)
+        return false;
+    *key = t->query[i].key;
+    *value = t->query[i].value;
+    return true;
+}

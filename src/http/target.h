@@ -29,4 +29,7 @@ int target_parse(struct str text, struct arena *a, struct target *out, struct er
 int target_parse_pairs(struct str text, struct arena *a, struct target *out, struct err *e)
     MUST_USE;
 
+const char *target_find(const struct target *t, const char *key); /* NULL when absent */
+bool target_next(const struct target *t, size_t i, const char **key, const char **value);
+
 #endif

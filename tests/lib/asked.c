@@ -141,31 +141,14 @@ const char *http_path(const struct http_request *rq)
     return rq->target.path;
 }
 
-static const char *find_pair(const struct target *t, const char *key)
-{
-    for (size_t i = 0; i < t->n; i++)
-        if (strcmp(t->query[i].key, key) == 0)
-            return t->query[i].value;
-    return NULL;
-}
-
-static bool next_pair(const struct target *t, size_t i, const char **key, const char **value)
-{
-    if (i >= t->n)
-        return false;
-    *key = t->query[i].key;
-    *value = t->query[i].value;
-    return true;
-}
-
 const char *http_query(const struct http_request *rq, const char *key)
 {
-    return find_pair(&rq->target, key);
+    return target_find(&rq->target, key);
 }
 
 bool http_query_next(const struct http_request *rq, size_t i, const char **key, const char **value)
 {
-    return next_pair(&rq->target, i, key, value);
+    return target_next(&rq->target, i, key, value);
 }
 
 const char *http_header(const struct http_request *rq, const char *name)
@@ -206,12 +189,12 @@ int http_read_form(struct http_request *rq, struct err *e)
 
 const char *http_form(const struct http_request *rq, const char *key)
 {
-    return find_pair(&rq->form, key);
+    return target_find(&rq->form, key);
 }
 
 bool http_form_next(const struct http_request *rq, size_t i, const char **key, const char **value)
 {
-    return next_pair(&rq->form, i, key, value);
+    return target_next(&rq->form, i, key, value);
 }
 
 const struct http_peer *http_peer(const struct http_request *rq)
