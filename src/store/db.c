@@ -149,6 +149,9 @@ int db_fail(sqlite3 *db, const char *path, const char *verb, struct err *e)
     case SQLITE_LOCKED:
         err_set(e, ERR_CONFLICT, "cannot %s '%s': another program has it locked", verb, path);
         return err_hint(e, "see which with: fuser -v '%.120s'", path);
+    case SQLITE_ERROR: /* our own statements are right: its tables are not as they were made */
+        err_set(e, ERR_INTERNAL, "cannot %s '%s': %s", verb, path, sqlite3_errmsg(db));
+        return err_hint(e, "%s", DB_DAMAGED_HINT);
     default: return err_set(e, ERR_INTERNAL, "cannot %s '%s': %s", verb, path, sqlite3_errmsg(db));
     }
 }

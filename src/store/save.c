@@ -61,7 +61,7 @@ struct store *store_open_verified(const char *path, struct err *e)
         err_hint(e, "its pages are sound; a daemon that opens it brings it up to date");
         return NULL;
     }
-    if (sum_check(s->db, path, true, e) < 0 ||
+    if (migrate_words(s->db, path, e) < 0 || sum_check(s->db, path, SUM_ALL, e) < 0 ||
         statements_prepare(&s->st, s->db, STMT_R, path, e) < 0)
         return NULL;
     return TAKE(s);
