@@ -1,5 +1,6 @@
 /* After a start: the core from the journal, the living jobs from the store, the rest from the
  * engine. */
+#include "control/patch.h"
 #include "control/state.h"
 #include "journal/journal.h"
 
@@ -68,7 +69,9 @@ static int restore_job(void *ctx, const struct store_job *j, struct err *e)
 int recover(struct control *c, struct err *e)
 {
     struct restore r = { .c = c };
-    int rc = store_journal(c->config.store, restore_line, &r, e);
+    int rc = patch_journal(c->config.store, c->config.log, e);
+    if (rc == 0)
+        rc = store_journal(c->config.store, restore_line, &r, e);
     arena_free(&r.arena);
     if (rc == 0)
         rc = store_living_jobs(c->config.store, restore_job, &r, e);
