@@ -33,12 +33,49 @@ static int taken(int fd, const char *path, struct err *e)
 {
     char text[32];
     ssize_t n = pread(fd, text, sizeof text, 0);
-    struct str pid = str_trim((struct str){ text, n > 0 ? (size_t)n : 0 });
+    struct str pid = { text, n > 0 ? (size_t)n : 0 }, rest;
+    str_cut(pid, '\n', &pid, &rest);
+    pid = str_trim(pid);
     if (pid.n)
         err_set(e, ERR_CONFLICT, "'%s' is already used by process %.*s", path, STR_ARG(pid));
     else
         err_set(e, ERR_CONFLICT, "'%s' is already used by another process", path);
     return err_hint(e, "stop that nightshiftd, or give this one a state folder of its own");
+}
+
+/* ---- what the lock says ---- */
+
+#define PID_BYTES 16 /* of its first line; the second is the boot's id */
+#define BOOT_BYTES 64
+
+static ssize_t read_boot(char out[static BOOT_BYTES])
+{
+    AUTO(file_close_p) int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    return fd < 0 ? -1 : read(fd, out, BOOT_BYTES);
+}
+
+bool db_same_boot(int lock)
+{
+    char now[BOOT_BYTES], then[BOOT_BYTES];
+    ssize_t n = read_boot(now);
+    return n > 0 && pread(lock, then, (size_t)n, PID_BYTES) == n &&
+           memcmp(now, then, (size_t)n) == 0;
+}
+
+/* A full disk must not keep the daemon from starting. */
+static void write_lock(int lock, bool boot)
+{
+    char text[PID_BYTES + BOOT_BYTES];
+    snprintf(text, sizeof text, "%-*d\n", PID_BYTES - 1, (int)getpid());
+    ssize_t n = boot ? read_boot(text + PID_BYTES) : 0;
+    if (ftruncate(lock, 0) == 0 &&
+        pwrite(lock, text, PID_BYTES + (size_t)MAX(n, (ssize_t)0), 0) < 0)
+        errno = 0;
+}
+
+void db_note_boot(int lock)
+{
+    write_lock(lock, true);
 }
 
 static int lock_take(const char *path, struct err *e)
@@ -54,11 +91,7 @@ static int lock_take(const char *path, struct err *e)
     if (fcntl(fd, F_OFD_SETLK, &all) < 0)
         return errno == EAGAIN || errno == EACCES ? taken(fd, path, e)
                                                   : failed("lock", name, errno, e);
-    char pid[32];
-    int n = snprintf(pid, sizeof pid, "%d\n", (int)getpid());
-    /* For people only: a full disk must not keep the daemon from starting. */
-    if (ftruncate(fd, 0) == 0 && pwrite(fd, pid, (size_t)n, 0) < 0)
-        errno = 0;
+    write_lock(fd, db_same_boot(fd));
     int held = fd;
     fd = -1;
     return held;

@@ -9,6 +9,7 @@
 #include "store/read.h"
 #include "store/reserve.h"
 #include "store/sum.h"
+#include "store/wal.h"
 #include "sys/clock.h"
 #include "sys/failpoint.h"
 #include "sys/file.h"
@@ -101,6 +102,9 @@ static int open_writer(struct store *s, struct log *log, struct err *e)
         db_number(db, s->path, "PRAGMA page_count", &pages, e) < 0 ||
         db_number(db, s->path, "PRAGMA user_version", &version, e) < 0)
         return -1;
+    /* Frames that a crash has left in the log would look, at the next start, as if they had been lost. */
+    if (sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL) == SQLITE_OK)
+        db_note_boot(s->lock);
     bool small = pages <= CHECK_PAGES;
     if (small && version == (int64_t)migrations_n)
         mend_rows(db, s->path, log);
@@ -132,7 +136,8 @@ struct store *store_open(struct loop *l, const char *path, struct log *log, stru
     AUTO(store_close_p) struct store *s = xcalloc(1, sizeof *s);
     s->path = xstrdup(path);
     s->lock = db_claim(path, e);
-    if (s->lock < 0 || open_on_full(s, log, e) < 0 || open_reader(s, e) < 0 ||
+    if (s->lock < 0 || wal_check(path, db_same_boot(s->lock), e) < 0 ||
+        open_on_full(s, log, e) < 0 || open_reader(s, e) < 0 ||
         read_number(s, ST_LAST_JOB, &s->last_job, e) < 0 ||
         read_number(s, ST_LAST_EVENT, &s->last_event, e) < 0 ||
         read_number(s, ST_JOURNAL_LINES, &s->journal_lines, e) < 0)
