@@ -102,11 +102,15 @@ static void a_torn_end_is_no_damage(void)
     leave_log(&t);
     CHECK(file_read(log_of(&t, name), 4 << 20, &log, &e) == 0);
     size_t page = 4096 + 24;
-    memset(log.p + log.n - 2 * page, 0,
-           30); /* its last frame reached the disk, the one before it did not */
+    /* Its last frame reached the disk, this one did not. */
+    memset(log.p + log.n - 2 * page + 24, 0, 4096);
     write_file(name, &log);
     CHECK(wal_check(t.path, false, &e) == 0 && wal_check(t.path, true, &e) < 0);
-    storing_open(&t); /* the process before has noted its boot, but with this file: */
+    CHECK(store_open(t.loop, t.path, NULL, &e) == NULL); /* the lock says: the same boot */
+    snprintf(name, sizeof name, "%s.lock", t.path);
+    CHECK(unlink(name) == 0);
+    storing_open(&t);
+    CHECK(store_last_job(t.store) == BATCHES - 1);
 }
 
 static const struct test tests[] = {
