@@ -24,6 +24,7 @@
 #define SPEC_COLUMNS "job, spec"
 #define LINE_COLUMNS "t_ms, line"
 #define SEGMENT_COLUMNS "number, t_ms, begins, lines_before"
+#define SEGMENT_FIRST "(SELECT max(number) FROM journal_segment) * 4294967296"
 #define META_COLUMNS "key, value"
 #define EVENT_COLUMNS "number, t_ms, kind, tenant, job, body"
 #define ANSWER_COLUMNS "user, key, t_ms, body"

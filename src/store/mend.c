@@ -199,22 +199,32 @@ static bool put_right(sqlite3 *db, const struct sum_table *t, const struct row *
     return run(db, "BEGIN IMMEDIATE") && end(db, run(db, sql) && write_row(db, t, r, was));
 }
 
-/* The row that is not whole, after `skip` others; false: there is none. */
-static bool mend_next(sqlite3 *db, const struct sum_table *t, unsigned skip, bool *out_done)
+enum found {
+    FOUND_NONE,
+    FOUND_MENDED,
+    FOUND_LEFT
+};
+
+/* The row that is not whole, after `skip` others. */
+static enum found mend_next(sqlite3 *db, const struct sum_table *t, const char *which,
+                            unsigned skip)
 {
     char sql[SQL_BYTES];
     sqlite3_stmt *q = NULL;
     AUTO(row_clear) struct row r = { .bytes = BUF(ROW_BYTES_MAX) };
-    snprintf(sql, sizeof sql,
-             "SELECT sum, %s FROM %s WHERE sum <> 0 AND sum <> ns_sum(%s) LIMIT 1 OFFSET %u",
-             t->columns, t->name, t->columns, skip);
-    bool found =
-        sqlite3_prepare_v2(db, sql, -1, &q, NULL) == SQLITE_OK && sqlite3_step(q) == SQLITE_ROW;
-    bool known = found && read_row(q, &r);
+    snprintf(
+        sql, sizeof sql,
+        "SELECT sum, %s FROM %s WHERE (%s) AND sum <> 0 AND sum <> ns_sum(%s) LIMIT 1 OFFSET %u",
+        t->columns, t->name, which, t->columns, skip);
+    int rc = sqlite3_prepare_v2(db, sql, -1, &q, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step(q);
+    bool known = rc == SQLITE_ROW && read_row(q, &r);
     sqlite3_finalize(q);
+    if (rc == SQLITE_DONE)
+        return FOUND_NONE;
     uint64_t was = r.sum;
-    *out_done = known && mend_row(&r) && put_right(db, t, &r, was);
-    return found;
+    return known && mend_row(&r) && put_right(db, t, &r, was) ? FOUND_MENDED : FOUND_LEFT;
 }
 
 static void set_triggers(sqlite3 *db, int on)
@@ -222,20 +232,32 @@ static void set_triggers(sqlite3 *db, int on)
     sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, on, NULL);
 }
 
-void mend_rows(sqlite3 *db, const char *path, struct log *log)
+/* false: some are left. */
+static bool mend_table(sqlite3 *db, const char *path, const struct sum_table *t, bool all,
+                       struct log *log)
 {
+    const char *which = all ? "1" : t->start;
+    unsigned left = 0, mended = 0;
+    enum found f;
+    while (left + mended < ROWS_MAX && (f = mend_next(db, t, which, left)) != FOUND_NONE)
+        *(f == FOUND_MENDED ? &mended : &left) += 1;
+    if (mended && log)
+        log_event(log, LOG_WARN_, "store.mended", "path=%s table=%s rows=%u why=%s", path, t->name,
+                  mended, "a byte was not as it was written");
+    return left + mended < ROWS_MAX && left == 0;
+}
+
+bool mend_rows(sqlite3 *db, const char *path, bool all, struct log *log)
+{
+    bool whole = true;
     if (weak_or("row_sums", false, true))
-        return;
+        return true;
     set_triggers(db, 0); /* nothing has happened to what it tells of */
-    for (size_t i = 0; i < sum_tables_n; i++) {
-        unsigned left = 0, mended = 0;
-        for (bool done; left + mended < ROWS_MAX && mend_next(db, &sum_tables[i], left, &done);)
-            *(done ? &mended : &left) += 1;
-        if (mended && log)
-            log_event(log, LOG_WARN_, "store.mended", "path=%s table=%s rows=%u why=%s", path,
-                      sum_tables[i].name, mended, "a byte was not as it was written");
-    }
+    for (size_t i = 0; i < sum_tables_n; i++)
+        if (all || sum_tables[i].start)
+            whole &= mend_table(db, path, &sum_tables[i], all, log);
     set_triggers(db, 1);
+    return whole;
 }
 
 /* ---- indexes, and what is counted ---- */

@@ -11,8 +11,8 @@
 
 #include "sys/log.h"
 
-/* log: may be NULL.  Of a store of today's format. */
-void mend_rows(sqlite3 *db, const char *path, struct log *log);
+/* log: may be NULL.  Of a store of today's format; all: not only what a start is made from.  false: not all rows are whole now. */
+bool mend_rows(sqlite3 *db, const char *path, bool all, struct log *log);
 /* Pages were found damaged: true when it was indexes, and they are sound again. */
 bool mend_indexes(sqlite3 *db, const char *path, struct log *log);
 void mend_counts(sqlite3 *db, const char *path, struct log *log);

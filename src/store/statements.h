@@ -18,7 +18,6 @@
 
 /* Ids between ?3 and ?4, the newest ?5; of ended jobs only those since ?9. */
 #define LIST_ORDER "AND id > ?3 AND id < ?4 AND (?9 = 0 OR state_ms > ?9) ORDER BY id DESC LIMIT ?5"
-#define SEGMENT_FIRST "(SELECT max(number) FROM journal_segment) * 4294967296"
 
 #define WHOLE_DAYS_KEY "usage_whole_days_before_ms"
 

@@ -106,16 +106,15 @@ static int open_writer(struct store *s, struct log *log, struct err *e)
     if (sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL) == SQLITE_OK)
         db_note_boot(s->lock);
     bool small = pages <= CHECK_PAGES;
-    if (small && version == (int64_t)migrations_n)
-        mend_rows(db, s->path, log);
+    bool whole = version == (int64_t)migrations_n && mend_rows(db, s->path, small, log);
     if (check_pages(db, s->path, pages, log, e) < 0 || migrate_up(db, s->path, log, e) < 0 ||
         (version < (int64_t)migrations_n && sum_give(db, s->path, e) < 0) ||
-        migrate_words(db, s->path, e) < 0 || sum_check(db, s->path, SUM_START, e) < 0)
+        migrate_words(db, s->path, e) < 0 || (!whole && sum_check(db, s->path, SUM_START, e) < 0))
         return -1;
-    if (small) {
+    if (small)
         mend_counts(db, s->path, log);
+    if (small && !whole)
         check_history(s, db, log);
-    }
     s->writer = writer_new(TAKE(db), s->path, e);
     return s->writer ? 0 : -1;
 }

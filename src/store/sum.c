@@ -72,7 +72,7 @@ const struct sum_table sum_tables[] = {
     { "pool", "name", POOL_COLUMNS, "1" },
     { "meta", "key", META_COLUMNS, "1" },
     { "journal_segment", "number", SEGMENT_COLUMNS, "1" },
-    { "journal", "seq", LINE_COLUMNS, NULL },
+    { "journal", "seq", LINE_COLUMNS, "seq >= " SEGMENT_FIRST },
     { "run", "job", RUN_COLUMNS, NULL },
     { "run_carried", "job", CARRIED_COLUMNS, NULL },
     { "usage_day", "day", USAGE_COLUMNS, NULL },
@@ -120,6 +120,9 @@ int sum_check(sqlite3 *db, const char *path, enum sum_what what, struct err *e)
     for (size_t i = 0; i < sum_tables_n; i++) {
         const struct sum_table *t = &sum_tables[i];
         char which[120] = "1";
+        bool read_by_line = strcmp(t->name, "journal") == 0;
+        if (what == SUM_START && read_by_line)
+            continue;
         if (what == SUM_START ? !t->start
                               : what == SUM_HISTORY && t->start && strcmp(t->start, "1") == 0)
             continue;
