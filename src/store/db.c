@@ -9,6 +9,7 @@
 
 #include "base/str.h"
 #include "store/sum.h"
+#include "store/wal.h"
 #include "sys/file.h"
 #include "sys/weak.h"
 
@@ -76,6 +77,18 @@ static void write_lock(int lock, bool boot)
 void db_note_boot(int lock)
 {
     write_lock(lock, true);
+}
+
+int db_log_check(const char *path, struct err *e)
+{
+    char name[PATH_BYTES];
+    struct flock all = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
+    snprintf(name, sizeof name, "%s.lock", path);
+    AUTO(file_close_p) int lock = open(name, O_RDONLY | O_CLOEXEC);
+    if (lock < 0)
+        return wal_check(path, false, e);
+    bool held = fcntl(lock, F_OFD_GETLK, &all) < 0 || all.l_type != F_UNLCK;
+    return held ? 0 : wal_check(path, db_same_boot(lock), e);
 }
 
 static int lock_take(const char *path, struct err *e)
@@ -257,7 +270,7 @@ int db_sound(sqlite3 *db, const char *path, const char *pragma, struct err *e)
 }
 
 /* Some file systems cannot do it, and SQLite then stays as it was without an error. */
-static int wal_check(sqlite3 *db, const char *path, struct err *e)
+static int check_mode(sqlite3 *db, const char *path, struct err *e)
 {
     sqlite3_stmt *q = NULL;
     bool wal = false;
@@ -282,7 +295,7 @@ int db_make_writer(sqlite3 *db, const char *path, struct err *e)
                 "PRAGMA cache_size = -4096;",
                 e) < 0)
         return -1;
-    return wal_check(db, path, e);
+    return check_mode(db, path, e);
 }
 
 int db_make_reader(sqlite3 *db, const char *path, struct err *e)

@@ -205,6 +205,30 @@ struct all {
     int tried[KINDS];
 };
 
+/* A store with rows in every table, as file and as text. */
+static void all_begin(struct all *a, void (*more)(struct storing *t))
+{
+    struct err e = { 0 };
+    *a = (struct all){ .file = BUF(4 << 20), .want = BUF(1 << 20) };
+    storing_begin(&a->t);
+    storing_open(&a->t);
+    fill(&a->t);
+    if (more)
+        more(&a->t);
+    a->t.store = store_close(a->t.store);
+    CHECK(file_read(a->t.path, 4 << 20, &a->file, &e) == 0);
+    sqlite3 *db = file_of(&a->t);
+    dump(db, &a->want);
+    sqlite3_close(db);
+}
+
+static void all_end(struct all *a)
+{
+    storing_end(&a->t);
+    buf_free(&a->file);
+    buf_free(&a->want);
+}
+
 static void try_column(struct all *a, const char *table, const char *column, bool number)
 {
     for (enum damage kind = ONE_BYTE; kind < KINDS; kind++) {
@@ -243,25 +267,16 @@ static void try_table(struct all *a, const struct sum_table *table)
 
 static void one_byte_is_put_right_and_more_is_told(void)
 {
-    struct all a = { .file = BUF(4 << 20), .want = BUF(1 << 16) };
+    struct all a;
     struct err e = { 0 };
-    storing_begin(&a.t);
-    storing_open(&a.t);
-    fill(&a.t);
-    a.t.store = store_close(a.t.store);
-    CHECK(file_read(a.t.path, 4 << 20, &a.file, &e) == 0);
-    sqlite3 *db = file_of(&a.t);
-    dump(db, &a.want);
-    sqlite3_close(db);
+    all_begin(&a, NULL);
     for (size_t i = 0; i < sum_tables_n; i++)
         try_table(&a, &sum_tables[i]);
     CHECK(a.tried[ONE_BYTE] > 100 && a.tried[MANY] > 120);
     put_back(&a.t, &a.file);
     storing_open(&a.t); /* and as it was it is whole */
     CHECK(!store_damaged(a.t.store, &e));
-    storing_end(&a.t);
-    buf_free(&a.file);
-    buf_free(&a.want);
+    all_end(&a);
 }
 
 /* ---- any bit of the file ---- */
@@ -305,20 +320,11 @@ static char start_on(struct all *a)
 
 static void any_bit_is_put_right_or_told(void)
 {
-    struct all a = { .file = BUF(4 << 20), .want = BUF(1 << 20) };
+    struct all a;
     struct rng rng = { getenv("NIGHTSHIFT_SEED") ? strtoull(getenv("NIGHTSHIFT_SEED"), NULL, 10)
                                                  : SEED };
-    struct err e = { 0 };
     int seen[256] = { 0 };
-    storing_begin(&a.t);
-    storing_open(&a.t);
-    fill(&a.t);
-    fill_more(&a.t);
-    a.t.store = store_close(a.t.store);
-    CHECK(file_read(a.t.path, 4 << 20, &a.file, &e) == 0);
-    sqlite3 *db = file_of(&a.t);
-    dump(db, &a.want);
-    sqlite3_close(db);
+    all_begin(&a, fill_more);
     for (int i = 0; i < FLIPS; i++) {
         uint64_t bit = rng_below(&rng, (uint32_t)a.file.n * 8);
         a.file.p[bit / 8] = (char)(a.file.p[bit / 8] ^ (1 << bit % 8));
@@ -329,11 +335,7 @@ static void any_bit_is_put_right_or_told(void)
         a.file.p[bit / 8] = (char)(a.file.p[bit / 8] ^ (1 << bit % 8));
     }
     CHECK(seen['r'] > 0 && seen['w'] > FLIPS / 2);
-    if (getenv("STORE_FLIPS"))
-        printf("# refused %d, told %d, whole %d\n", seen['r'], seen['t'], seen['w']);
-    storing_end(&a.t);
-    buf_free(&a.file);
-    buf_free(&a.want);
+    all_end(&a);
 }
 
 /* ---- whoever reads it ---- */

@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/rng.h"
+#include "store/save.h"
 #include "sys/file.h"
 #include "tests/lib/storing.h"
 
@@ -80,6 +81,7 @@ static void any_bit_of_it_is_found(void)
             CHECK_AT(bit, store_last_job(t.store) >= BATCHES - 1);
         } else {
             refused++;
+            CHECK(store_open_verified(t.path, &e) == NULL);
             CHECK(strstr(e.msg, "-wal' is damaged") && strstr(e.hint, "nightshift restore"));
         }
         t.store = store_close(t.store);
