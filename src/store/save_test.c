@@ -103,7 +103,7 @@ static void a_bit_that_fell_over_is_put_right_at_the_start(void)
     off_t place[600];
     char old[4200];
     struct err e = { 0 };
-    storing_begin(&t);
+    storing_begin_often(&t);
     storing_open(&t);
     fill(&t, 1, 20);
     t.store = store_close(t.store);

@@ -112,7 +112,7 @@ static void every_table_has_sums_or_is_known_by_others(void)
 {
     AUTO(storing_end) struct storing t;
     AUTO(buf_free) struct buf names = BUF(4096);
-    storing_begin(&t);
+    storing_begin_often(&t);
     storing_open(&t);
     t.store = store_close(t.store);
     sqlite3 *db = file_of(&t);
@@ -210,7 +210,7 @@ static void all_begin(struct all *a, void (*more)(struct storing *t))
 {
     struct err e = { 0 };
     *a = (struct all){ .file = BUF(4 << 20), .want = BUF(1 << 20) };
-    storing_begin(&a->t);
+    storing_begin_often(&a->t);
     storing_open(&a->t);
     fill(&a->t);
     if (more)
@@ -281,7 +281,7 @@ static void one_byte_is_put_right_and_more_is_told(void)
 
 /* ---- any bit of the file ---- */
 
-#define FLIPS 200
+#define FLIPS 120
 #define SEED 12
 
 static void fill_more(struct storing *t)
@@ -414,7 +414,7 @@ static void whoever_reads_a_damaged_row_is_refused(void)
         AUTO(storing_end) struct storing t;
         struct err e = { 0 };
         char text[120];
-        storing_begin(&t);
+        storing_begin_often(&t);
         storing_open(&t);
         fill(&t);
         CHECK_INT(read_each(&t, (int)i, &e), 0);
@@ -433,7 +433,7 @@ static void what_is_changed_later_stays_damaged(void)
 {
     AUTO(storing_end) struct storing t;
     struct err e = { 0 };
-    storing_begin(&t);
+    storing_begin_often(&t);
     storing_open(&t);
     fill(&t);
     sqlite3 *db = file_of(&t);
@@ -453,7 +453,7 @@ static void counts_are_made_anew(void)
     struct err e = { 0 };
     uint64_t n[JOB_STATE_COUNT];
     struct store_log_sum sum;
-    storing_begin(&t);
+    storing_begin_often(&t);
     storing_open(&t);
     fill(&t);
     t.store = store_close(t.store);

@@ -11,7 +11,7 @@
 #include "tests/lib/storing.h"
 
 #define BATCHES 12
-#define FLIPS 300
+#define FLIPS 150
 
 static const char *log_of(const struct storing *t, char out[static 160])
 {
@@ -22,7 +22,7 @@ static const char *log_of(const struct storing *t, char out[static 160])
 /* A process that has written so many batches, and was killed. */
 static void leave_log(struct storing *t)
 {
-    storing_begin(t);
+    storing_begin_often(t);
     pid_t pid = fork();
     if (pid == 0) {
         struct storing in = *t;
