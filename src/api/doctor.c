@@ -142,11 +142,11 @@ static int start_child(struct doctor *d, struct err *e)
     const struct engine *en = control_engine(c->control);
     const char *argv[ARGS_MAX], *mode = c->mode(c->mode_ctx);
     struct store_log_sum logs = { 0 };
-    struct err trouble = { 0 }, silent = { 0 };
+    struct err trouble = { 0 }, silent = { 0 }, damage = { 0 };
     char bytes[32], audit[160], clock[64], networks[32];
     size_t n = 0;
     int ends[2];
-    while (c->doctor_argv[n] && n + 15 < ARGS_MAX) {
+    while (c->doctor_argv[n] && n + 17 < ARGS_MAX) {
         argv[n] = c->doctor_argv[n];
         n++;
     }
@@ -159,6 +159,8 @@ static int start_child(struct doctor *d, struct err *e)
     argv[n++] = bytes;
     argv[n++] = "--audit";
     argv[n++] = audit_text(c->control, audit, sizeof audit);
+    argv[n++] = "--store-damage";
+    argv[n++] = store_damaged(c->store, &damage) ? damage.msg : "";
     argv[n++] = "--clock";
     argv[n++] = clock_text(c->control, clock, sizeof clock);
     argv[n++] = "--engine-trouble";

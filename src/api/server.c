@@ -37,8 +37,11 @@ static void put_policy(struct json_out *w, const struct policy *p)
 
 static struct str message(const struct control *ctl, const struct store *store, bool simulated)
 {
+    struct err damage;
     if (control_audit_state(ctl).fault)
         return STR("the audit is not as it was written: nightshift audit verify");
+    if (store_damaged(store, &damage))
+        return STR("the store is damaged: nightshift doctor");
     if (store_on_reserve(store))
         return STR("the disk is full: nothing new is taken: nightshift doctor");
     if (control_clock(ctl).holds)
@@ -272,6 +275,9 @@ int api_metrics(struct call *c, struct err *e)
     metric(&b, "store_on_reserve", "gauge",
            "1 when the disk was full and the room that is kept for that is being used.");
     buf_printf(&b, "nightshift_store_on_reserve %d\n", store_on_reserve(c->api->config.store));
+    struct err damage;
+    metric(&b, "store_damaged", "gauge", "1 when a row was met that is not as it was written.");
+    buf_printf(&b, "nightshift_store_damaged %d\n", store_damaged(c->api->config.store, &damage));
     metric(&b, "audit_rows", "gauge",
            "Rows of the audit that were right when it was last verified.");
     buf_printf(&b, "nightshift_audit_rows %llu\n", (unsigned long long)audit.rows);

@@ -1,5 +1,6 @@
 /* After a start: the core from the journal, the living jobs from the store, the rest from the
  * engine. */
+#include "control/patch.h"
 #include "control/state.h"
 #include "journal/journal.h"
 
@@ -65,14 +66,35 @@ static int restore_job(void *ctx, const struct store_job *j, struct err *e)
     return 0;
 }
 
+static void count_job(void *ctx, const struct event *ev)
+{
+    *(size_t *)ctx += ev->kind == EVENT_SUBMIT;
+}
+
+/* Each row that lives is in the journal; is each that the journal has among the rows? */
+static int check_none_is_missing(struct control *c, struct err *e)
+{
+    size_t n = 0;
+    core_snapshot(c->core, count_job, &n);
+    if (n == c->book.n)
+        return 0;
+    err_set(e, ERR_INTERNAL, "%zu jobs live in the store and %zu in the journal", c->book.n, n);
+    return err_hint(e,
+                    "keep a copy of nightshift.db and its -wal; then: nightshift restore BACKUP");
+}
+
 int recover(struct control *c, struct err *e)
 {
     struct restore r = { .c = c };
-    int rc = store_journal(c->config.store, restore_line, &r, e);
+    int rc = patch_journal(c->config.store, c->config.log, e);
+    if (rc == 0)
+        rc = store_journal(c->config.store, restore_line, &r, e);
     arena_free(&r.arena);
     if (rc == 0)
         rc = store_living_jobs(c->config.store, restore_job, &r, e);
     map_free(&r.taken);
+    if (rc == 0)
+        rc = check_none_is_missing(c, e);
     if (rc < 0)
         return err_wrap(e, "restoring");
     if (r.lines)

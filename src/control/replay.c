@@ -37,6 +37,21 @@ static int on_job(void *ctx, const struct store_job *j, struct err *e)
                    known ? job_state_name(v.state) : "absent");
 }
 
+static void count_job(void *ctx, const struct event *ev)
+{
+    *(uint64_t *)ctx += ev->kind == EVENT_SUBMIT;
+}
+
+static int check_none_is_missing(const struct replay *r, struct err *e)
+{
+    uint64_t n = 0;
+    core_snapshot(r->core, count_job, &n);
+    return n == r->out->jobs
+             ? 0
+             : err_set(e, ERR_INTERNAL, "%llu jobs live in the store and %llu in the journal",
+                       (unsigned long long)r->out->jobs, (unsigned long long)n);
+}
+
 static int check_audit(struct store *s, struct control_verified *out, struct err *e)
 {
     struct store_audit_check check = { 0 };
@@ -61,6 +76,8 @@ int control_verify(struct store *s, struct control_verified *out, struct err *e)
         rc = core_audit(r.core, e);
     if (rc == 0)
         rc = store_living_jobs(s, on_job, &r, e);
+    if (rc == 0)
+        rc = check_none_is_missing(&r, e);
     core_free(r.core);
     arena_free(&r.arena);
     if (rc < 0 || check_audit(s, &v, e) < 0)

@@ -1,5 +1,6 @@
 /* Cutting the journal: it begins anew with the events that make the present state, and we go on with
  * the core made from them. */
+#include "store/segment.h"
 #include "base/date.h"
 #include "control/state.h"
 #include "journal/journal.h"
@@ -84,9 +85,13 @@ static int cut_journal(struct control *c, int64_t shift_ms, struct err *e)
     cut.day = floor_div(control_now_ms(c) + shift_ms, DAY_MS);
     uint64_t keep = LINES_KEPT / (store_journal_lines(c->config.store) + 1);
     keep = MIN(keep, SEGMENTS_KEPT);
+    struct store_segment seg = { .lines_before = store_journal_lines(c->config.store) };
     store_new_segment(b, control_now_ms(c) + shift_ms, (uint32_t)MAX(keep, UINT64_C(1)));
     core_snapshot(c->core, on_event, &cut);
+    seg.begins = store_journal_lines(c->config.store);
     tell_day(&cut);
+    if (!shift_ms) /* then the same can be made from the segment before this one */
+        store_segment_begins(b, &seg);
     if (cut.failed) {
         core_free(cut.core);
         store_batch_free(b);

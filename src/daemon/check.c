@@ -46,6 +46,7 @@ int check_run(const struct config *c, const char *libexec)
                             .network = c->network,
                             .logs_kept = c->logs_kept,
                             .audit = c->audit,
+                            .store_damage = c->store_damage,
                             .clock = c->clock,
                             .engine_trouble = c->engine_trouble,
                             .networks = c->networks,

@@ -199,7 +199,7 @@ static const char *const sections[] = { "tenants", "profiles",       "admins", "
 struct given {
     const char *text[ARRAY_LEN(keys)];
     const char *config, *backup, *restore, *verify, *keeper_mode, *logs_kept, *audit, *clock,
-        *engine_trouble, *mail_trouble, *networks, *keeper_silent;
+        *store_damage, *engine_trouble, *mail_trouble, *networks, *keeper_silent;
     bool help, version, print, check, json, list;
 };
 
@@ -327,6 +327,8 @@ static const struct opt own_opts[] = {
     { "logs-kept", OPT_TEXT, AT(logs_kept), "BYTES",
       "with --check: how large logs are, as the daemon knows it", 0, 0 },
     { "audit", OPT_TEXT, AT(audit), "TEXT", "with --check: what of it the daemon has found", 0, 0 },
+    { "store-damage", OPT_TEXT, AT(store_damage), "TEXT",
+      "with --check: what of the store the daemon found damaged", 0, 0 },
     { "clock", OPT_TEXT, AT(clock), "TEXT", "with --check: what the daemon thinks of it", 0, 0 },
     { "engine-trouble", OPT_TEXT, AT(engine_trouble), "TEXT",
       "with --check: why it takes no work, as the daemon knows it", 0, 0 },
@@ -499,6 +501,7 @@ int config_read(struct config *out, int argc, char *const *argv, struct err *e)
     out->keeper_mode = g.keeper_mode;
     out->logs_kept = g.logs_kept;
     out->audit = g.audit;
+    out->store_damage = g.store_damage;
     out->clock = g.clock;
     out->mail_trouble = g.mail_trouble;
     out->networks = g.networks;

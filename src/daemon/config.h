@@ -59,6 +59,7 @@ struct config {
     const char *keeper_silent;  /* for --check: it does not answer; "": it does; or NULL */
     const char *networks;       /* for --check: see doctor.h; NULL: no daemon asks */
     const char *mail_trouble;   /* for --check: why a letter was not taken; "": none; or NULL */
+    const char *store_damage;   /* for --check: likewise, of the store; or NULL */
     const char *logs_kept;      /* for --check: bytes of logs, as the daemon knows them; or NULL */
 };
 

@@ -138,6 +138,12 @@ void check_store(const struct doctor_in *in, struct doctor_result *r)
 {
     char path[LOOK_PATH];
     unsigned char header[100];
+    if (in->store_damage && in->store_damage[0]) {
+        say_bad(r, "%s", in->store_damage);
+        say_fix(r, "it is not given to anybody, and the rest goes on; to have it again, stop "
+                   "nightshiftd, keep a copy, and: nightshift restore BACKUP");
+        return;
+    }
     look_path(in, path, "%s/nightshift.db", in->state);
     AUTO(file_close_p) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     int cause = errno;

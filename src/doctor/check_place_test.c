@@ -111,6 +111,9 @@ static void a_store_is_ours_and_of_a_format_we_know(void)
     write_store(&p, "SQLite format 3",
                 (unsigned char[12]){ 0, 0, 0, 2, 0, 0, 0, 0, 'J', 'U', 'N', 'K' });
     CHECK_SAYS(&p, check_store, DOCTOR_BAD, "another program", "--state DIR");
+    p.in.store_damage = "row 5 of table run is not as it was written";
+    CHECK_SAYS(&p, check_store, DOCTOR_BAD, "row 5 of table run", "nightshift restore");
+    p.in.store_damage = "";
     fake_file(&p.host, "/state/nightshift.db", "not a database");
     CHECK_SAYS(&p, check_store, DOCTOR_BAD, "damaged", "backup");
     patient_remove(&p, "/state/nightshift.db");

@@ -56,7 +56,9 @@ const struct doctor_check doctor_checks[] = {
     { "disk", DOCTOR_ANYWHERE, check_disk,
       "free bytes and inodes where the state folder is: 5 % and 1 GiB", "logs, images, the store" },
     { "store", DOCTOR_ANYWHERE, check_store,
-      "the header of `nightshift.db`: whose it is, its format", "everything" },
+      "the header of `nightshift.db`: whose it is, its format; rows that a running daemon met "
+      "damaged",
+      "everything" },
     { "kept", DOCTOR_ANYWHERE, check_kept,
       "the sizes of the store and of jobs' output, and `keep_logs_total`",
       "the disk, in the long run" },

@@ -69,6 +69,7 @@ struct doctor_in {
     const char *logs_kept;      /* bytes, as the daemon that asks has counted them; or NULL */
     const char *clock;          /* "ok", or "1.1d ahead", from that daemon; or NULL */
     const char *audit;          /* "ok ROWS" or "row N: WHY", from that daemon; or NULL */
+    const char *store_damage;   /* what of the store is, from that daemon; "": nothing; or NULL */
     const char *engine_trouble; /* why it takes no work, from that daemon; "": it does; or NULL */
     const char *keeper_silent; /* that it does not answer, from that daemon; "": it does; or NULL */
     /* Can the keeper make them, from that daemon: "yes", "yes N" (the firewall between them was taken

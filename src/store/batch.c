@@ -10,6 +10,7 @@
 #include "store/notice.h"
 #include "store/pools.h"
 #include "store/read.h"
+#include "store/segment.h"
 #include "store/usage.h"
 
 #define FIRST_BYTES 512u
@@ -200,6 +201,23 @@ void store_new_segment(struct store_batch *b, int64_t t_ms, uint32_t keep)
     put_int(b, t_ms);
     put_int(b, keep);
     count_lines(b, 0);
+}
+
+void store_segment_begins(struct store_batch *b, const struct store_segment *seg)
+{
+    op(b, OP_SEGMENT_BEGINS, 2);
+    put_u64(b, seg->begins);
+    put_u64(b, seg->lines_before);
+}
+
+void store_put_line(struct store_batch *b, uint64_t number, const struct store_seen *line)
+{
+    op(b, OP_PUT_LINE, 3);
+    put_u64(b, (number << 32) + line->at);
+    put_int(b, line->t_ms);
+    put_text(b, line->line);
+    if (line->at >= b->store->journal_lines)
+        count_lines(b, line->at + 1);
 }
 
 uint64_t store_add_event(struct store_batch *b, int64_t t_ms, const char *kind, struct str tenant,

@@ -14,12 +14,14 @@
 /* op, the statements that get its fields, in order */
 #define STORE_OPS(X)                                                                               \
     X(ADD_JOB, ST_ADD_JOB, ST_ADD_SPEC)                                                            \
-    X(SET_JOB, ST_SET_JOB)                                                                         \
+    X(SET_JOB, ST_SET_JOB, ST_SUM_LOG)                                                             \
     X(PUT_RUN, ST_PUT_RUN)                                                                         \
     X(END_RUN, ST_CARRY_RUN, ST_SUM_RUN, ST_END_RUN)                                               \
     X(SHIFT_RUNS, ST_SHIFT_RUNS)                                                                   \
     X(ADD_JOURNAL, ST_ADD_JOURNAL)                                                                 \
     X(NEW_SEGMENT, ST_ADD_SEGMENT, ST_PRUNE_SEGMENTS)                                              \
+    X(SEGMENT_BEGINS, ST_SEGMENT_BEGINS)                                                           \
+    X(PUT_LINE, ST_PUT_LINE)                                                                       \
     X(PRUNE_JOURNAL, ST_PRUNE_JOURNAL)                                                             \
     X(ADD_EVENT, ST_ADD_EVENT)                                                                     \
     X(PRUNE_EVENTS, ST_PRUNE_EVENTS)                                                               \

@@ -6,6 +6,7 @@
 #include "store/life.h"
 #include "store/notice.h"
 #include "store/pools.h"
+#include "store/segment.h"
 #include "store/usage.h"
 #include "tests/lib/storing.h"
 
@@ -69,18 +70,20 @@ static void every_operation_has_as_many_fields_as_its_statement_asks_for(void)
     store_cut_audit(b, 1);
     store_put_notice(b, &(struct store_notice){ .id = STR("n") });
     store_delete_notices(b, STR("ana"));
+    store_segment_begins(b, &(struct store_segment){ .begins = 1 });
+    store_put_line(b, 1, &(struct store_seen){ .at = 5, .line = STR("x") });
     static const size_t want[OP_COUNT] = {
-        [OP_ADD_JOB] = 24,       [OP_SET_JOB] = 14,      [OP_PUT_RUN] = 10,
-        [OP_END_RUN] = 3,        [OP_ADD_JOURNAL] = 2,   [OP_NEW_SEGMENT] = 2,
-        [OP_PRUNE_JOURNAL] = 1,  [OP_ADD_EVENT] = 6,     [OP_PRUNE_EVENTS] = 2,
-        [OP_PUT_ACCOUNT] = 6,    [OP_PUT_ENTRY] = 3,     [OP_DELETE_ENTRY] = 2,
-        [OP_PUT_ANSWER] = 4,     [OP_PRUNE_ANSWERS] = 2, [OP_SET_META] = 2,
-        [OP_SIZE_LOG] = 2,       [OP_WHOLE_DAYS] = 1,    [OP_REMOVE_LOG] = 3,
-        [OP_REMOVE_JOB] = 1,     [OP_PRUNE_CARRIED] = 2, [OP_PUT_POOL] = 6,
-        [OP_DELETE_POOL] = 1,    [OP_ADD_AUDIT] = 13,    [OP_CUT_AUDIT] = 1,
-        [OP_PUT_LEDGER] = 8,     [OP_PUT_MACHINES] = 5,  [OP_PUT_NOTICE] = 12,
-        [OP_DELETE_NOTICES] = 1, [OP_ADD_STEP] = 12,     [OP_STEP_REASON] = 2,
-        [OP_SHIFT_RUNS] = 1,
+        [OP_ADD_JOB] = 24,       [OP_SET_JOB] = 14,       [OP_PUT_RUN] = 10,
+        [OP_END_RUN] = 3,        [OP_ADD_JOURNAL] = 2,    [OP_NEW_SEGMENT] = 2,
+        [OP_PRUNE_JOURNAL] = 1,  [OP_ADD_EVENT] = 6,      [OP_PRUNE_EVENTS] = 2,
+        [OP_PUT_ACCOUNT] = 6,    [OP_PUT_ENTRY] = 3,      [OP_DELETE_ENTRY] = 2,
+        [OP_PUT_ANSWER] = 4,     [OP_PRUNE_ANSWERS] = 2,  [OP_SET_META] = 2,
+        [OP_SIZE_LOG] = 2,       [OP_WHOLE_DAYS] = 1,     [OP_REMOVE_LOG] = 3,
+        [OP_REMOVE_JOB] = 1,     [OP_PRUNE_CARRIED] = 2,  [OP_PUT_POOL] = 6,
+        [OP_DELETE_POOL] = 1,    [OP_ADD_AUDIT] = 13,     [OP_CUT_AUDIT] = 1,
+        [OP_PUT_LEDGER] = 8,     [OP_PUT_MACHINES] = 5,   [OP_PUT_NOTICE] = 12,
+        [OP_DELETE_NOTICES] = 1, [OP_ADD_STEP] = 12,      [OP_STEP_REASON] = 2,
+        [OP_SHIFT_RUNS] = 1,     [OP_SEGMENT_BEGINS] = 2, [OP_PUT_LINE] = 3,
     };
     struct batch_cursor c = { b->p, b->p + b->n };
     struct field f[OP_FIELDS_MAX];

@@ -9,6 +9,7 @@
 
 #include "base/str.h"
 #include "store/sum.h"
+#include "store/wal.h"
 #include "sys/file.h"
 #include "sys/weak.h"
 
@@ -33,12 +34,61 @@ static int taken(int fd, const char *path, struct err *e)
 {
     char text[32];
     ssize_t n = pread(fd, text, sizeof text, 0);
-    struct str pid = str_trim((struct str){ text, n > 0 ? (size_t)n : 0 });
+    struct str pid = { text, n > 0 ? (size_t)n : 0 }, rest;
+    str_cut(pid, '\n', &pid, &rest);
+    pid = str_trim(pid);
     if (pid.n)
         err_set(e, ERR_CONFLICT, "'%s' is already used by process %.*s", path, STR_ARG(pid));
     else
         err_set(e, ERR_CONFLICT, "'%s' is already used by another process", path);
     return err_hint(e, "stop that nightshiftd, or give this one a state folder of its own");
+}
+
+/* ---- what the lock says ---- */
+
+#define PID_BYTES 16 /* of its first line; the second is the boot's id */
+#define BOOT_BYTES 64
+
+static ssize_t read_boot(char out[static BOOT_BYTES])
+{
+    AUTO(file_close_p) int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    return fd < 0 ? -1 : read(fd, out, BOOT_BYTES);
+}
+
+bool db_same_boot(int lock)
+{
+    char now[BOOT_BYTES], then[BOOT_BYTES];
+    ssize_t n = read_boot(now);
+    return n > 0 && pread(lock, then, (size_t)n, PID_BYTES) == n &&
+           memcmp(now, then, (size_t)n) == 0;
+}
+
+/* A full disk must not keep the daemon from starting. */
+static void write_lock(int lock, bool boot)
+{
+    char text[PID_BYTES + BOOT_BYTES];
+    snprintf(text, sizeof text, "%-*d\n", PID_BYTES - 1, (int)getpid());
+    ssize_t n = boot ? read_boot(text + PID_BYTES) : 0;
+    if (ftruncate(lock, 0) == 0 &&
+        pwrite(lock, text, PID_BYTES + (size_t)MAX(n, (ssize_t)0), 0) < 0)
+        errno = 0;
+}
+
+void db_note_boot(int lock)
+{
+    write_lock(lock, true);
+}
+
+int db_log_check(const char *path, struct err *e)
+{
+    char name[PATH_BYTES];
+    struct flock all = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
+    snprintf(name, sizeof name, "%s.lock", path);
+    AUTO(file_close_p) int lock = open(name, O_RDONLY | O_CLOEXEC);
+    if (lock < 0)
+        return wal_check(path, false, e);
+    bool held = fcntl(lock, F_OFD_GETLK, &all) < 0 || all.l_type != F_UNLCK;
+    return held ? 0 : wal_check(path, db_same_boot(lock), e);
 }
 
 static int lock_take(const char *path, struct err *e)
@@ -54,11 +104,7 @@ static int lock_take(const char *path, struct err *e)
     if (fcntl(fd, F_OFD_SETLK, &all) < 0)
         return errno == EAGAIN || errno == EACCES ? taken(fd, path, e)
                                                   : failed("lock", name, errno, e);
-    char pid[32];
-    int n = snprintf(pid, sizeof pid, "%d\n", (int)getpid());
-    /* For people only: a full disk must not keep the daemon from starting. */
-    if (ftruncate(fd, 0) == 0 && pwrite(fd, pid, (size_t)n, 0) < 0)
-        errno = 0;
+    write_lock(fd, db_same_boot(fd));
     int held = fd;
     fd = -1;
     return held;
@@ -149,6 +195,9 @@ int db_fail(sqlite3 *db, const char *path, const char *verb, struct err *e)
     case SQLITE_LOCKED:
         err_set(e, ERR_CONFLICT, "cannot %s '%s': another program has it locked", verb, path);
         return err_hint(e, "see which with: fuser -v '%.120s'", path);
+    case SQLITE_ERROR: /* our own statements are right: its tables are not as they were made */
+        err_set(e, ERR_INTERNAL, "cannot %s '%s': %s", verb, path, sqlite3_errmsg(db));
+        return err_hint(e, "%s", DB_DAMAGED_HINT);
     default: return err_set(e, ERR_INTERNAL, "cannot %s '%s': %s", verb, path, sqlite3_errmsg(db));
     }
 }
@@ -221,7 +270,7 @@ int db_sound(sqlite3 *db, const char *path, const char *pragma, struct err *e)
 }
 
 /* Some file systems cannot do it, and SQLite then stays as it was without an error. */
-static int wal_check(sqlite3 *db, const char *path, struct err *e)
+static int check_mode(sqlite3 *db, const char *path, struct err *e)
 {
     sqlite3_stmt *q = NULL;
     bool wal = false;
@@ -246,7 +295,7 @@ int db_make_writer(sqlite3 *db, const char *path, struct err *e)
                 "PRAGMA cache_size = -4096;",
                 e) < 0)
         return -1;
-    return wal_check(db, path, e);
+    return check_mode(db, path, e);
 }
 
 int db_make_reader(sqlite3 *db, const char *path, struct err *e)

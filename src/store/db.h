@@ -14,6 +14,11 @@
 /* Locks `<path>.lock` and makes the file when it is missing, for its owner alone.  ERR_CONFLICT
  * names the process that has it.  Returns the lock's descriptor: close it last. */
 int db_claim(const char *path, struct err *e) MUST_USE;
+/* Was the log emptied since the machine came up, with this lock?  Then nothing of it was torn by its going down. */
+bool db_same_boot(int lock);
+void db_note_boot(int lock); /* it is empty now */
+/* Is it whole?  A store that somebody has open is in their hands. */
+int db_log_check(const char *path, struct err *e) MUST_USE;
 
 /* Changes nothing in the file, also at its close. */
 sqlite3 *db_open(const char *path, struct err *e);

@@ -14,6 +14,7 @@ struct store {
     sqlite3 *db;
     struct statements st;
     unsigned snapshots; /* nested */
+    struct err damage;  /* the first that was met */
 
     /* writing: the thread has writer, the loop has what comes after */
     struct writer *writer;

@@ -52,11 +52,18 @@ static const char log_tenants[] =
 #include "0012-log-tenants.sql.inc"
     ;
 
+static const char more_sums[] =
+#include "0013-more-sums.sql.inc"
+    ;
+
 const struct migration migrations[] = {
-    { 1, "tables", tables }, { 2, "counts", counts },  { 3, "usage", usage },
-    { 4, "kept", kept },     { 5, "pools", pools },    { 6, "directory", directory },
-    { 7, "audit", audit },   { 8, "ledger", ledger },  { 9, "notices", notices },
-    { 10, "steps", steps },  { 11, "sums", row_sums }, { 12, "log_tenants", log_tenants },
+    { 1, "tables", tables },        { 2, "counts", counts },
+    { 3, "usage", usage },          { 4, "kept", kept },
+    { 5, "pools", pools },          { 6, "directory", directory },
+    { 7, "audit", audit },          { 8, "ledger", ledger },
+    { 9, "notices", notices },      { 10, "steps", steps },
+    { 11, "sums", row_sums },       { 12, "log_tenants", log_tenants },
+    { 13, "more_sums", more_sums },
 };
 const size_t migrations_n = ARRAY_LEN(migrations);
 
@@ -163,4 +170,61 @@ int migrate_up(sqlite3 *db, const char *path, struct log *log, struct err *e)
     }
     sqlite3_progress_handler(db, 0, NULL, NULL);
     return rc;
+}
+
+/* ---- the words of the schema ---- */
+
+#define WORDS_OTHER 8 /* bytes: more is no bit that fell over */
+
+static bool fell_over(const char *a, const char *b)
+{
+    size_t n = strlen(a), differ = 0;
+    if (strlen(b) != n)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        differ += a[i] != b[i];
+    return differ > 0 && differ <= WORDS_OTHER;
+}
+
+static int check_words(sqlite3_stmt *mine, sqlite3_stmt *theirs, const char *path, struct err *e)
+{
+    while (sqlite3_step(mine) == SQLITE_ROW) {
+        const char *name = (const char *)sqlite3_column_text(mine, 0);
+        sqlite3_reset(theirs);
+        sqlite3_bind_text(theirs, 1, name, -1, SQLITE_STATIC);
+        if (sqlite3_step(theirs) != SQLITE_ROW ||
+            !fell_over((const char *)sqlite3_column_text(mine, 1),
+                       (const char *)sqlite3_column_text(theirs, 0)))
+            continue;
+        err_set(e, ERR_INTERNAL,
+                "the store '%s' is damaged: the definition of %s is not as it was "
+                "written",
+                path, name);
+        return err_hint(e, "%s", DB_DAMAGED_HINT);
+    }
+    return 0;
+}
+
+int migrate_words(sqlite3 *db, const char *path, struct err *e)
+{
+    AUTO(db_close_p) sqlite3 *fresh = NULL;
+    sqlite3_stmt *mine = NULL, *theirs = NULL;
+    int rc = sqlite3_open(":memory:", &fresh);
+    for (size_t i = 0; i < migrations_n && rc == SQLITE_OK; i++)
+        rc = sqlite3_exec(fresh, migrations[i].sql, NULL, NULL, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_prepare_v2(fresh, "SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL",
+                                -1, &mine, NULL);
+    if (rc != SQLITE_OK) {
+        err_set(e, ERR_INTERNAL, "cannot make an empty store in memory: %s", sqlite3_errmsg(fresh));
+    } else if ((rc = sqlite3_prepare_v2(
+                    db, "SELECT sql FROM sqlite_schema WHERE name = ?1 AND sql IS NOT NULL", -1,
+                    &theirs, NULL)) != SQLITE_OK) {
+        db_fail(db, path, "read", e);
+    } else {
+        rc = check_words(mine, theirs, path, e) < 0 ? SQLITE_CORRUPT : SQLITE_OK;
+    }
+    sqlite3_finalize(mine);
+    sqlite3_finalize(theirs);
+    return rc == SQLITE_OK ? 0 : -1;
 }

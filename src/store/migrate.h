@@ -25,5 +25,8 @@ extern const size_t migrations_n;
 int migrate_check(sqlite3 *db, const char *path, struct err *e) MUST_USE;
 /* A step that takes long says so, every second.  log: may be NULL. */
 int migrate_up(sqlite3 *db, const char *path, struct log *log, struct err *e) MUST_USE;
+/* After it: ERR_INTERNAL names a table, index or trigger in whose words some bytes are others than these steps make.  What
+ * somebody has dropped, or another SQLite writes otherwise, is let be. */
+int migrate_words(sqlite3 *db, const char *path, struct err *e) MUST_USE;
 
 #endif

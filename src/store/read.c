@@ -33,7 +33,12 @@ void row_end_p(sqlite3_stmt **q)
 int row_next(struct store *s, sqlite3_stmt *q, struct err *e)
 {
     int rc = db_step(q);
-    return rc == SQLITE_ROW ? 1 : rc == SQLITE_DONE ? 0 : db_fail(s->db, s->path, "read", e);
+    if (rc == SQLITE_ROW || rc == SQLITE_DONE)
+        return rc == SQLITE_ROW;
+    db_fail(s->db, s->path, "read", e);
+    if ((rc & 0xff) == SQLITE_CORRUPT && !s->damage.code)
+        s->damage = *e;
+    return -1;
 }
 
 void row_bind_text(sqlite3_stmt *q, int at, struct str v)

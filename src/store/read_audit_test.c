@@ -202,7 +202,8 @@ static const struct harm {
     { "INSERT INTO audit SELECT 0, t_ms, who, via, address, what, subject, tenant, before, after, "
       "reason, hash FROM audit WHERE number = 7",
       AUDIT_FAULT_OUTSIDE, 0 },
-    { "INSERT INTO meta SELECT 'audit_cut', '2 ' || lower(hex(hash)) FROM audit WHERE number = 2;"
+    { "INSERT INTO meta (key, value) SELECT 'audit_cut', '2 ' || lower(hex(hash)) FROM audit WHERE "
+      "number = 2;"
       "DELETE FROM audit WHERE number <= 2",
       AUDIT_FAULT_CUT, 3 },
     { "DELETE FROM meta WHERE key = 'audit_head'", AUDIT_FAULT_OUTSIDE, 1 },

@@ -269,7 +269,7 @@ static void a_state_nobody_knows_is_an_error_and_no_crash(void)
     t.store = store_close(t.store);
     sqlite3 *db = NULL;
     CHECK(sqlite3_open(t.path, &db) == SQLITE_OK);
-    CHECK(sqlite3_exec(db, "UPDATE job SET state = 99", NULL, NULL, NULL) == SQLITE_OK);
+    CHECK(sqlite3_exec(db, "UPDATE job SET state = 99, sum = 0", NULL, NULL, NULL) == SQLITE_OK);
     sqlite3_close(db);
     storing_open(&t);
     struct err e = { 0 };

@@ -46,6 +46,8 @@ struct store *store_open_verified(const char *path, struct err *e)
         cannot("read", path, e);
         return NULL;
     }
+    if (db_log_check(path, e) < 0)
+        return NULL;
     s->db = db_open(path, e);
     if (!s->db || migrate_check(s->db, path, e) < 0 || db_make_reader(s->db, path, e) < 0 ||
         db_sound(s->db, path, "PRAGMA integrity_check(1)", e) < 0 ||
@@ -61,7 +63,7 @@ struct store *store_open_verified(const char *path, struct err *e)
         err_hint(e, "its pages are sound; a daemon that opens it brings it up to date");
         return NULL;
     }
-    if (sum_check(s->db, path, true, e) < 0 ||
+    if (migrate_words(s->db, path, e) < 0 || sum_check(s->db, path, SUM_ALL, e) < 0 ||
         statements_prepare(&s->st, s->db, STMT_R, path, e) < 0)
         return NULL;
     return TAKE(s);
@@ -77,7 +79,7 @@ static int is_whole(const char *path, struct err *e)
 
 static int copy_into(const char *path, const char *to, struct err *e)
 {
-    AUTO(db_close_p) sqlite3 *db = db_open(path, e);
+    AUTO(db_close_p) sqlite3 *db = db_log_check(path, e) == 0 ? db_open(path, e) : NULL;
     sqlite3_stmt *q = NULL;
     if (!db || migrate_check(db, path, e) < 0)
         return -1;

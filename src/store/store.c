@@ -4,10 +4,12 @@
 #include <sys/stat.h>
 
 #include "store/inside.h"
+#include "store/mend.h"
 #include "store/migrate.h"
 #include "store/read.h"
 #include "store/reserve.h"
 #include "store/sum.h"
+#include "store/wal.h"
 #include "sys/clock.h"
 #include "sys/failpoint.h"
 #include "sys/file.h"
@@ -63,28 +65,56 @@ static int open_reader(struct store *s, struct err *e)
 #define CHECK_ALL_PAGES 16384 /* 64 MiB: with its indexes, about a second */
 #define CHECK_PAGES 65536     /* 256 MiB: the tables */
 
-static int check_pages(sqlite3 *db, const char *path, struct log *log, struct err *e)
+static int check_pages(sqlite3 *db, const char *path, int64_t pages, struct log *log, struct err *e)
 {
-    int64_t pages = 0;
-    if (db_number(db, path, "PRAGMA page_count", &pages, e) < 0)
+    if (pages <= CHECK_ALL_PAGES) {
+        struct err why = { 0 };
+        if (db_sound(db, path, "PRAGMA integrity_check(1)", &why) == 0 ||
+            mend_indexes(db, path, log))
+            return 0;
+        *e = why;
         return -1;
-    if (pages <= CHECK_ALL_PAGES)
-        return db_sound(db, path, "PRAGMA integrity_check(1)", e);
+    }
     if (pages <= CHECK_PAGES)
         return db_sound(db, path, "PRAGMA quick_check(1)", e);
     if (log)
         log_event(log, LOG_INFO_, "store.large", "pages=%lld hint=%s", (long long)pages,
-                  "its pages are not checked at each start: nightshift verify");
+                  "not all of it is checked at each start: nightshift verify");
     return 0;
+}
+
+/* What no start is made from keeps none from being made: it is told, and whoever reads it is refused. */
+static void check_history(struct store *s, sqlite3 *db, struct log *log)
+{
+    struct err why = { 0 };
+    if (sum_check(db, s->path, SUM_HISTORY, &why) == 0)
+        return;
+    s->damage = why;
+    if (log)
+        log_event(log, LOG_ERROR_, "store.damaged", "why=%s hint=%s", why.msg, why.hint);
 }
 
 static int open_writer(struct store *s, struct log *log, struct err *e)
 {
     AUTO(db_close_p) sqlite3 *db = db_open(s->path, e);
+    int64_t pages = 0, version = 0;
     if (!db || migrate_check(db, s->path, e) < 0 || db_make_writer(db, s->path, e) < 0 ||
-        check_pages(db, s->path, log, e) < 0 || migrate_up(db, s->path, log, e) < 0 ||
-        sum_check(db, s->path, false, e) < 0)
+        db_number(db, s->path, "PRAGMA page_count", &pages, e) < 0 ||
+        db_number(db, s->path, "PRAGMA user_version", &version, e) < 0)
         return -1;
+    /* Frames that a crash has left in the log would look, at the next start, as if they had been lost. */
+    if (sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL) == SQLITE_OK)
+        db_note_boot(s->lock);
+    bool small = pages <= CHECK_PAGES;
+    bool whole = version == (int64_t)migrations_n && mend_rows(db, s->path, small, log);
+    if (check_pages(db, s->path, pages, log, e) < 0 || migrate_up(db, s->path, log, e) < 0 ||
+        (version < (int64_t)migrations_n && sum_give(db, s->path, e) < 0) ||
+        migrate_words(db, s->path, e) < 0 || (!whole && sum_check(db, s->path, SUM_START, e) < 0))
+        return -1;
+    if (small)
+        mend_counts(db, s->path, log);
+    if (small && !whole)
+        check_history(s, db, log);
     s->writer = writer_new(TAKE(db), s->path, e);
     return s->writer ? 0 : -1;
 }
@@ -105,7 +135,8 @@ struct store *store_open(struct loop *l, const char *path, struct log *log, stru
     AUTO(store_close_p) struct store *s = xcalloc(1, sizeof *s);
     s->path = xstrdup(path);
     s->lock = db_claim(path, e);
-    if (s->lock < 0 || open_on_full(s, log, e) < 0 || open_reader(s, e) < 0 ||
+    if (s->lock < 0 || wal_check(path, db_same_boot(s->lock), e) < 0 ||
+        open_on_full(s, log, e) < 0 || open_reader(s, e) < 0 ||
         read_number(s, ST_LAST_JOB, &s->last_job, e) < 0 ||
         read_number(s, ST_LAST_EVENT, &s->last_event, e) < 0 ||
         read_number(s, ST_JOURNAL_LINES, &s->journal_lines, e) < 0)
@@ -189,6 +220,13 @@ bool store_on_reserve(const struct store *s)
 void store_stats(const struct store *s, struct store_stats *out)
 {
     *out = s->stats;
+}
+
+bool store_damaged(const struct store *s, struct err *out)
+{
+    if (s->damage.code)
+        *out = s->damage;
+    return s->damage.code != ERR_NONE;
 }
 
 uint64_t store_bytes(const struct store *s)

@@ -49,6 +49,9 @@ bool store_failing(const struct store *s, struct err *out); /* out may be NULL *
 /* The disk was full, and the room that is kept for that is being used: only what ends should be written. */
 bool store_on_reserve(const struct store *s);
 
+/* A row that is not as it was written was met, at the start or since; reading it fails. */
+bool store_damaged(const struct store *s, struct err *out);
+
 struct store_stats {
     uint64_t batches, rows, transactions; /* durable */
     uint64_t refused;                     /* times the disk did not take a transaction */

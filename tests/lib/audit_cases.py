@@ -347,7 +347,7 @@ def _(c):
     c.kill_daemon()
     db = sqlite3.connect(f"{c.state}/nightshift.db")
     db.executemany(f"INSERT INTO audit VALUES ({', '.join('?' * 12)})", rows)
-    db.execute("INSERT OR REPLACE INTO meta VALUES ('audit_head', ?)", (f"60000 {last.hex()}",))
+    db.execute("INSERT OR REPLACE INTO meta (key, value) VALUES ('audit_head', ?)", (f"60000 {last.hex()}",))
     db.commit()
     db.close()
     begin(c)

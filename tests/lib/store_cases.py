@@ -1,15 +1,19 @@
 """store_cases - a store that is lost, old, damaged or full, below a real daemon whose jobs run."""
 import glob
 import os
+import random
 import re
+import sqlite3
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import cluster as cl  # noqa: E402
+import seeds  # noqa: E402
 from cases import Cases, same  # noqa: E402
 from cluster import wait_for  # noqa: E402
 
 SMALL = {"cpus": 1, "mem": "64Mi"}
+SEED = seeds.seed()
 case = Cases()
 
 
@@ -339,28 +343,236 @@ def _(c):
     assert c.ask("GET", "/v1/tenants/vision")["spec"]["weight"] == 3
 
 
-@case("a store with a bit that fell over is refused, says what is damaged, and a backup helps")
+def stop(c):
+    c.daemon.terminate()
+    c.daemon.wait()
+
+
+def turn_bytes(path, word, by=1):
+    """Each of its places in the file has other first bytes."""
+    with open(path, "r+b") as f:
+        data, at, n = f.read(), -1, 0
+        while (at := data.find(word, at + 1)) >= 0:
+            f.seek(at)
+            f.write(bytes(byte ^ 1 for byte in word[:by]))
+            n += 1
+    return n
+
+
+@case("a byte that is another is put right, more is refused and says what is damaged, and a backup helps")
 def _(c):
     begin(c)
     number = run(c, "true", name="a-name-to-find", held=True)
     c.wait_state(number, "held")
     copy = f"{c.folder}/backup.db"
     same(save(c, "backup", copy).returncode, 0)
-    c.daemon.terminate()
-    c.daemon.wait()
-    with open(f"{c.state}/nightshift.db", "r+b") as f:
-        data = f.read()
-        f.seek(data.index(b"a-name-to-find"))
-        f.write(b"b")
+    stop(c)
+    assert turn_bytes(f"{c.state}/nightshift.db", b"a-name-to-find")
+    assert "damaged" in save(c, "verify").stderr
+    assert "nothing was changed" in save(c, "restore", f"{c.state}/nightshift.db").stderr
+    begin(c)
+    same(c.job(number)["name"], "a-name-to-find")
+    assert logged(c, "store.mended")
+    stop(c)
+    assert turn_bytes(f"{c.state}/nightshift.db", b"a-name-to-find", by=4)
     c.start()
     assert c.daemon.wait(timeout=cl.PATIENCE_S) != 0
     said = c.log_tail(3)
     assert "is damaged" in said and "nightshift restore" in said, said
-    assert "damaged" in save(c, "verify").stderr
-    assert "nothing was changed" in save(c, "restore", f"{c.state}/nightshift.db").stderr
     same(save(c, "restore", copy).returncode, 0)
     begin(c)
     same(c.job(number)["name"], "a-name-to-find")
+
+
+# ---- every kind of row ----
+
+START_TABLES = {"job", "job_spec", "account", "directory", "meta", "journal_segment"}
+CHANGES = {
+    "job": "message = 'ab' || message || 'cd' WHERE state < 9", "job_spec": "spec = 'ab' || spec || 'cd'",
+    "account": "home = 'ab' || home || 'cd'", "directory": "body = 'ab' || body || 'cd'",
+    "meta": "value = 'ab' || value || 'cd'", "journal_segment": "t_ms = t_ms + 9999999999",
+    "run": "gpu_milli = gpu_milli + 9999999999", "usage_day": "starts = starts + 9999999999",
+    "machines_day": "total = total + 9999999999", "ledger_day": "got = got + 9999999999",
+    "event": "body = 'ab' || body || 'cd'", "job_step": "note = 'ab' || note || 'cd'",
+    "job_log": "bytes = bytes + 9999999999", "answer": "body = 'ab' || body || 'cd'",
+    "journal": "line = 'ab' || line || 'cd'",
+}
+
+
+def sql(c, text):
+    db = sqlite3.connect(f"{c.state}/nightshift.db")
+    n = db.execute(text).rowcount
+    db.commit()
+    db.close()
+    return n
+
+
+def a_bit_of_everything(c):
+    """Rows in every table that a daemon alone fills, and the file as it is then."""
+    begin(c)
+    held = run(c, "true", name="waits", held=True)
+    done = run(c, "echo done", resources={"gpus": 1, **SMALL}, name="over")
+    c.wait_end(done)
+    c.ask("POST", "/v1/jobs", {"command": ["true"], "held": True, "resources": SMALL}, key="once")
+    c.ask("PUT", "/v1/tenants/vision", {"weight": 3})
+    stop(c)
+    return held, done, cl.read_file(f"{c.state}/nightshift.db")
+
+
+def put(c, data):
+    for path in glob.glob(f"{c.state}/nightshift.db-*"):
+        os.unlink(path)
+    with open(f"{c.state}/nightshift.db", "wb") as f:
+        f.write(data)
+
+
+def start_or_refuse(c):
+    """None when it is ready, else what it said."""
+    c.start()
+    wait_for("it to start, or to refuse", lambda: c.daemon.poll() is not None or c.is_ready())
+    return None if c.daemon.poll() is None else c.log_tail(4)
+
+
+def store_check(c):
+    return next(check for check in c.ask("GET", "/v1/doctor")["checks"] if check["name"] == "store")
+
+
+@case("a row of any table that is damaged is named: no start is made from it, or the rest goes on without it")
+def _(c):
+    _held, done, whole = a_bit_of_everything(c)
+    for table, change in CHANGES.items():
+        put(c, whole)
+        where = " AND" if " WHERE " in change else " WHERE"
+        assert sql(c, f"UPDATE {table} SET {change}{where} sum <> 0"), table
+        assert f"of table {table} is not as it was written" in save(c, "verify").stderr, table
+        said = start_or_refuse(c)
+        if table in START_TABLES:
+            assert said and f"of table {table} is not" in said and "nightshift restore" in said, (table, said)
+            continue
+        if table == "journal":
+            assert said and "the journal is damaged" in said and "nightshift restore" in said, said
+            continue
+        same(said, None)
+        check = store_check(c)
+        assert check["ok"] is False and f"of table {table} is" in check["found"], (table, check)
+        assert "nightshift restore" in check["fix"] and "damaged" in c.ask("GET", "/v1/server")["message"], check
+        same((figure(c, "store_damaged"), c.job(done)["state"]), (1, "succeeded"))
+        same(c.wait_end(run(c, "true"))["state"], "succeeded")
+        stop(c)
+    put(c, whole)
+    same(start_or_refuse(c), None)
+    check = store_check(c)
+    same((check["ok"], figure(c, "store_damaged")), (True, 0))
+
+
+def all_told(c):
+    jobs = c.ask("GET", "/v1/jobs?state=all&limit=100")["jobs"]
+    return ([{k: v for k, v in job.items() if k not in ("why", "reason", "eta_ms")} for job in jobs],
+            c.ask("GET", "/v1/usage?from_ms=1&to_ms=9999999999999")["rows"],
+            c.ask("GET", "/v1/tenants/vision")["spec"])
+
+
+@case("any bit of the file that falls over is put right, or the start is refused and says what to do")
+def _(c):
+    _held, _done, whole = a_bit_of_everything(c)
+    put(c, whole)
+    begin(c)
+    want = all_told(c)
+    stop(c)
+    random_bits = random.Random(SEED)
+    refused = 0
+    for _ in range(40):
+        bit = random_bits.randrange(len(whole) * 8)
+        data = bytearray(whole)
+        data[bit // 8] ^= 1 << bit % 8
+        put(c, data)
+        said = start_or_refuse(c)
+        if said is None:
+            assert figure(c, "store_damaged") or all_told(c) == want, f"bit {bit} is wrong, and nobody knows"
+            stop(c)
+        else:
+            refused += 1
+            assert "damaged" in said or "not a Nightshift store" in said or "hint" in said, (bit, said)
+    assert refused < 20, refused
+
+
+@case("a log that a killed daemon has left, with a bit that fell over, is not cut short")
+def _(c):
+    begin(c)
+    numbers = [run(c, "true", held=True) for _ in range(30)]
+    c.kill_daemon()
+    log = f"{c.state}/nightshift.db-wal"
+    whole = cl.read_file(log)
+    for part in (0.1, 0.5):
+        with open(log, "r+b") as f:
+            f.seek(int(len(whole) * part))
+            f.write(bytes([whole[int(len(whole) * part)] ^ 8]))
+        said = start_or_refuse(c)
+        assert said and "-wal' is damaged" in said and "nightshift restore" in said, said
+        with open(log, "wb") as f:
+            f.write(whole)
+    begin(c)
+    same([c.job(n)["state"] for n in numbers], ["held"] * 30)
+
+
+# ---- the newest segment of the journal ----
+
+def cut_journal(c):
+    """Passes that found nothing, until the journal is begun anew."""
+    db = sqlite3.connect(f"{c.state}/nightshift.db")
+    seq, t_ms, line = db.execute("SELECT seq, t_ms, line FROM journal WHERE line LIKE '%\"pass\"%' ORDER BY seq DESC").fetchone()
+    last = db.execute("SELECT max(seq) FROM journal").fetchone()[0]
+    assert seq <= last
+    db.executemany("INSERT INTO journal (seq, t_ms, line) VALUES (?, ?, ?)",
+                   ((last + i, t_ms, line) for i in range(1, 60_000)))
+    db.commit()
+    db.close()
+    begin(c)
+    wait_for("the journal to be cut", lambda: logged(c, "journal.cut"))
+
+
+@case("a segment that is damaged where it begins is made from the one before: nothing is lost and nothing runs twice")
+def _(c):
+    begin(c)
+    lives = start_waiter(c, "a", resources={"gpus": 1, **SMALL})
+    held = run(c, "true", held=True, name="waits")
+    stop(c)
+    cut_journal(c)
+    after = start_waiter(c, "b", "exit 3", resources={"gpus": 1, **SMALL})
+    stop(c)
+    whole = cl.read_file(f"{c.state}/nightshift.db")
+    db = sqlite3.connect(f"{c.state}/nightshift.db")
+    number, begins = db.execute("SELECT number, begins FROM journal_segment ORDER BY number DESC").fetchone()
+    lines = db.execute("SELECT seq, line FROM journal WHERE seq >= ?", (number << 32,)).fetchall()
+    db.close()
+    first = number << 32
+    assert begins > 5 and len(lines) > begins, (begins, len(lines))
+    changed = "line = 'xyz' || line"
+    for damage in (f"UPDATE journal SET {changed} WHERE seq = {first}",
+                   f"UPDATE journal SET {changed} WHERE seq >= {first} AND seq < {first + begins}",
+                   f"DELETE FROM journal WHERE seq >= {first + 2} AND seq < {first + begins}"):
+        put(c, whole)
+        assert sql(c, damage)
+        same(start_or_refuse(c), None)
+        assert logged(c, "journal.mended")
+        same([c.job(n)["state"] for n in (lives, held, after)], ["running", "held", "running"])
+        stop(c)
+        db = sqlite3.connect(f"{c.state}/nightshift.db")
+        same(db.execute("SELECT seq, line FROM journal WHERE seq >= ? ORDER BY seq LIMIT ?", (first, len(lines))).fetchall(), lines)
+        db.close()
+    for damage in (f"UPDATE journal SET {changed} WHERE seq = {first + begins}",
+                   f"DELETE FROM journal WHERE seq = {first + begins}",
+                   f"UPDATE journal SET {changed} WHERE seq IN ({first}, {first - (1 << 32)})"):
+        put(c, whole)
+        assert sql(c, damage)
+        said = start_or_refuse(c)
+        assert said and "the journal is damaged" in said and "nightshift restore" in said, said
+    put(c, whole)
+    begin(c)
+    let_go(c, "a")
+    let_go(c, "b")
+    same([c.wait_end(n)["exit_code"] for n in (lives, after)], [7, 3])
+    same((starts(c, "a"), starts(c, "b")), (1, 1))
 
 
 def start_on_flipped_bit(weak):
@@ -370,18 +582,11 @@ def start_on_flipped_bit(weak):
         begin(c)
         number = c.submit(["echo", "words-to-find"], resources=SMALL, held=True)
         c.wait_state(number, "held")
-        c.daemon.terminate()
-        c.daemon.wait()
-        with open(f"{c.state}/nightshift.db", "r+b") as f:
-            data = f.read()
-            at = -1
-            while (at := data.find(b"words-to-find", at + 1)) >= 0:
-                f.seek(at)
-                f.write(b"s")
-        c.start()
-        wait_for("it to start, or to refuse", lambda: c.daemon.poll() is not None or c.is_ready())
-        if c.daemon.poll() is not None:
-            return c.log_tail(3), None
+        stop(c)
+        turn_bytes(f"{c.state}/nightshift.db", b"words-to-find", by=3)
+        said = start_or_refuse(c)
+        if said:
+            return said, None
         return None, c.job(number)["spec"]["command"][1]
     finally:
         c.close()
@@ -391,7 +596,7 @@ def start_on_flipped_bit(weak):
 def _(_):
     said, _command = start_on_flipped_bit([])
     assert said and "is damaged" in said and "job_spec" in said, said
-    same(start_on_flipped_bit(["row_sums"])[1], "sords-to-find")
+    same(start_on_flipped_bit(["row_sums"])[1], "vnsds-to-find")
 
 
 if __name__ == "__main__":

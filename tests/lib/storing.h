@@ -21,12 +21,23 @@ struct storing {
 
 static const struct store_scope storing_all = { .everything = true };
 
-static inline void storing_begin(struct storing *t)
+static inline void storing_begin_in(struct storing *t, const char *folder)
 {
     *t = (struct storing){ .loop = loop_new() };
-    snprintf(t->dir, sizeof t->dir, "/tmp/nightshift-store-XXXXXX");
+    snprintf(t->dir, sizeof t->dir, "%.32s/nightshift-store-XXXXXX", folder);
     CHECK(mkdtemp(t->dir) != NULL);
     snprintf(t->path, sizeof t->path, "%s/store.db", t->dir);
+}
+
+static inline void storing_begin(struct storing *t)
+{
+    storing_begin_in(t, "/tmp");
+}
+
+/* In memory where the machine has such a folder: for hundreds of starts. */
+static inline void storing_begin_often(struct storing *t)
+{
+    storing_begin_in(t, access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
 }
 
 static inline void storing_open(struct storing *t)

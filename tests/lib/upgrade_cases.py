@@ -81,7 +81,7 @@ def make_store(c, version):
         if number == 1:
             add_rows(db, f"{c.state}/homes/root")
             db.commit()
-    db.executescript(f"INSERT INTO meta VALUES ('program', '0.0.{version}'); PRAGMA user_version = {version}; "
+    db.executescript(f"INSERT INTO meta (key, value) VALUES ('program', '0.0.{version}'); PRAGMA user_version = {version}; "
                      f"PRAGMA application_id = {APPLICATION_ID};")
     db.close()
 
