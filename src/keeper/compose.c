@@ -5,27 +5,11 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "keeper/graft.h"
 #include "sys/file.h"
 #include "sys/weak.h"
-
-/* Newer than some C libraries that we are built with. */
-#define TREE_CLONE 1u
-#define TREE_RECURSIVE 0x8000u /* AT_RECURSIVE */
-#define MOVE_F_EMPTY 0x4u
-#define MOVE_T_EMPTY 0x40u
-#define ATTR_RDONLY 0x1u
-#define ATTR_NOSUID 0x2u
-#define ATTR_NODEV 0x4u
-#ifndef SYS_mount_setattr
-#define SYS_mount_setattr 442
-#endif
-
-struct attributes {
-    uint64_t set, clear, propagation, user_ns;
-};
 
 /* Nothing of the user's may cover these inside. */
 static const char *const reserved[] = { "/proc", "/sys", "/dev", "/.nightshift" };
@@ -72,29 +56,12 @@ static int fail(struct compose_trouble *out, enum compose_fault f, uint32_t inde
 
 static const struct actas ourselves = { .is_self = true };
 
-static int open_tree_at(int fd)
-{
-    return (int)syscall(SYS_open_tree, fd, "",
-                        TREE_CLONE | TREE_RECURSIVE | O_CLOEXEC | AT_EMPTY_PATH);
-}
-
-/* All that is mounted in it, too. */
-static int set_attributes(int tree, const struct compose_mount *m)
-{
-    struct attributes a = { .propagation = MS_PRIVATE };
-    bool system = m->kind == COMPOSE_SYSTEM;
-    bool read_only = m->read_only && !(system && weak_here("readonly_system"));
-    a.set |= weak_or("nosuid", ATTR_NOSUID, 0u) | weak_or("nodev", ATTR_NODEV, 0u);
-    a.set |= read_only ? ATTR_RDONLY : 0;
-    return (int)syscall(SYS_mount_setattr, tree, "", AT_EMPTY_PATH | TREE_RECURSIVE, &a, sizeof a);
-}
-
 static int attach(int from, int to, const struct compose_mount *m)
 {
-    AUTO(file_close_p) int tree = open_tree_at(from);
-    if (tree < 0 || set_attributes(tree, m) < 0)
-        return -1;
-    return (int)syscall(SYS_move_mount, tree, "", to, "", MOVE_F_EMPTY | MOVE_T_EMPTY);
+    bool system = m->kind == COMPOSE_SYSTEM;
+    bool read_only = m->read_only && !(system && weak_here("readonly_system"));
+    unsigned attributes = weak_or("nosuid", GRAFT_NOSUID, 0u) | weak_or("nodev", GRAFT_NODEV, 0u);
+    return graft(from, to, attributes | (read_only ? GRAFT_RDONLY : 0));
 }
 
 static int attach_tmpfs(int to, const char *options)

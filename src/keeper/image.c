@@ -38,6 +38,7 @@ struct image_want {
 struct image_store {
     struct image_disk disk;
     struct image_tools tools;
+    struct arena arena;
     struct log *log;
     uint64_t keep_bytes, grace_ms;
     unsigned fetches; /* ever begun: numbers them */
@@ -109,11 +110,12 @@ static int check_room(struct image_store *s, struct err *e)
 
 /* ---- the store ---- */
 
-static int find_tools(struct image_tools *t, struct err *e)
+static int find_tools(struct image_tools *t, struct arena *a, struct err *e)
 {
     if (tool_find("skopeo", NULL, "skopeo", t->skopeo, e) < 0)
         return err_wrap(e, "container images");
-    if (tool_find("umoci", NULL, "umoci", t->umoci, e) < 0)
+    if (tool_find("umoci", NULL, "umoci", t->umoci, e) < 0 ||
+        tool_libraries(t->umoci, a, &t->umoci_files, e) < 0)
         return err_wrap(e, "container images");
     return 0;
 }
@@ -139,7 +141,7 @@ struct image_store *image_open(const struct image_config *c, struct err *e)
     }
     memcpy(s->disk.dir, c->dir, strlen(c->dir) + 1);
     memcpy(s->tools.authfile, auth, strlen(auth) + 1);
-    if (find_tools(&s->tools, e) < 0 || image_disk_open(&s->disk, e) < 0)
+    if (find_tools(&s->tools, &s->arena, e) < 0 || image_disk_open(&s->disk, e) < 0)
         return NULL;
     empty_trash(s);
     prune(s); /* the bound may be another now */
@@ -178,6 +180,7 @@ struct image_store *image_close(struct image_store *s)
     while (s->at_work)
         shared_free(s->at_work);
     tool_stop(s->remover);
+    arena_free(&s->arena);
     free(s);
     return NULL;
 }

@@ -9,8 +9,8 @@
  * rootfs/<digest>/{root,config.json,…} (unpacked), refs/ (which digest a reference means), and
  * layout/, tmp/ and trash/ for what is on its way in or out.  A rootfs appears by rename when it is
  * whole; what a killed keeper left half done, image_open throws away.  Requests for one image at a
- * time share one fetch.  skopeo fetches and umoci unpacks, as children; umoci 0.4 knows no layers
- * packed with zstd.
+ * time share one fetch.  skopeo fetches and umoci unpacks, as children, the latter shut in (confine.h);
+ * umoci 0.4 knows no layers packed with zstd.
  */
 #ifndef NS_KEEPER_IMAGE_H
 #define NS_KEEPER_IMAGE_H

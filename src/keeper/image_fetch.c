@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/parse.h"
@@ -27,7 +28,7 @@ struct image_fetch {
     struct loop_watch *look;
     int64_t began_ms;
     uint64_t written; /* by the step at work */
-    bool too_large;
+    bool too_large, crowded;
     struct arena arena;
     struct image_manifest manifest;
     bool jailed;  /* with less power than ours */
@@ -177,7 +178,46 @@ static int keep_text(const struct image_fetch *f, const char *name, struct str t
     return 0;
 }
 
-/* Everything that was fetched is checked before any of it is unpacked. */
+/* What is unpacked is seen without anything of other images: their blobs are not for whoever made this one. */
+static int link_blob(const struct image_fetch *f, const char *digest, struct err *e)
+{
+    char from[IMAGE_PATH_MAX], to[IMAGE_PATH_MAX + IMAGE_DIGEST + 24];
+    image_disk_path(f->tools->disk, "blobs/sha256", digest, "", from);
+    snprintf(to, sizeof to, "%s/blobs/sha256/%s", f->layout, digest);
+    if (link(from, to) == 0 || errno == EEXIST) /* two layers may be the same */
+        return 0;
+    return err_set(e, ERR_UNAVAILABLE, "cannot link '%s': %s", to, strerror(errno));
+}
+
+static int keep_own_blobs(const struct image_fetch *f, struct err *e)
+{
+    char blobs[IMAGE_PATH_MAX + 8], folder[IMAGE_PATH_MAX + 16];
+    snprintf(blobs, sizeof blobs, "%s/blobs", f->layout);
+    snprintf(folder, sizeof folder, "%s/sha256", blobs);
+    if (unlink(blobs) < 0 || mkdir(blobs, 0700) < 0 || mkdir(folder, 0700) < 0)
+        return err_set(e, ERR_UNAVAILABLE, "cannot make '%s': %s", folder, strerror(errno));
+    if (link_blob(f, f->digest, e) < 0 || link_blob(f, f->manifest.config, e) < 0)
+        return -1;
+    for (size_t i = 0; i < f->manifest.n_layers; i++)
+        if (link_blob(f, f->manifest.layer[i], e) < 0)
+            return -1;
+    return 0;
+}
+
+/* Where it is unpacked to, beside what was kept of it. */
+static int make_part(struct image_fetch *f, struct err *e)
+{
+    char name[96], root[IMAGE_PATH_MAX + 8];
+    snprintf(name, sizeof name, "%s.%u", f->digest, f->number);
+    image_disk_path(f->tools->disk, "rootfs", name, ".part", f->part);
+    snprintf(root, sizeof root, "%s/root", f->part);
+    if (mkdir(f->part, 0700) < 0 || mkdir(root, 0755) < 0)
+        return err_set(e, ERR_UNAVAILABLE, "cannot make '%s': %s", f->part, strerror(errno));
+    return 0;
+}
+
+/* Everything that was fetched is checked before any of it is unpacked, and whoever fetched it can change
+ * nothing any more. */
 static int check_copy(struct image_fetch *f, struct err *e)
 {
     char path[IMAGE_PATH_MAX + 32];
@@ -186,6 +226,8 @@ static int check_copy(struct image_fetch *f, struct err *e)
     AUTO(buf_free) struct buf config = BUF(IMAGE_JSON_MAX);
     struct image_run run;
     snprintf(path, sizeof path, "%s/index.json", f->layout);
+    if (chown(f->layout, geteuid(), getegid()) < 0)
+        return err_set(e, ERR_UNAVAILABLE, "cannot take over '%s': %s", f->layout, strerror(errno));
     if (file_read(path, IMAGE_JSON_MAX, &index, e) < 0 ||
         image_index_parse(buf_str(&index), f->digest, e) < 0 ||
         read_blob(f, f->digest, &manifest, e) < 0 ||
@@ -197,26 +239,27 @@ static int check_copy(struct image_fetch *f, struct err *e)
         return too_large(f, e);
     if (image_disk_has(f->tools->disk, f->digest))
         return 0;
-    char name[96];
-    snprintf(name, sizeof name, "%s.%u", f->digest, f->number);
-    image_disk_path(f->tools->disk, "rootfs", name, ".part", f->part);
-    if (mkdir(f->part, 0700) < 0)
-        return err_set(e, ERR_UNAVAILABLE, "cannot make '%s': %s", f->part, strerror(errno));
-    if (keep_text(f, "config.json", buf_str(&config), e) < 0)
+    if (make_part(f, e) < 0 || keep_own_blobs(f, e) < 0 ||
+        keep_text(f, "config.json", buf_str(&config), e) < 0)
         return -1;
     return keep_text(f, "manifest.json", buf_str(&manifest), e);
 }
 
 /* ---- unpacking ---- */
 
+/* Where the layout is, and the folder that is filled, for the one that is shut in. */
+#define LAYOUT_THERE "/layout"
+#define ROOT_THERE "/root"
+
 static void build_unpack(struct image_fetch *f, const char **argv)
 {
+    bool shut = !weak_here("image_unpack");
     *argv++ = f->tools->umoci;
     *argv++ = "raw";
     *argv++ = "unpack";
     *argv++ = "--image";
-    *argv++ = arena_printf(&f->arena, "%s:" TAG, f->layout);
-    *argv++ = arena_printf(&f->arena, "%s/root", f->part);
+    *argv++ = arena_printf(&f->arena, "%s:" TAG, shut ? LAYOUT_THERE : f->layout);
+    *argv++ = shut ? ROOT_THERE : arena_printf(&f->arena, "%s/root", f->part);
     *argv = NULL;
 }
 
@@ -228,7 +271,12 @@ static int check_unpack(struct image_fetch *f, struct err *e)
 
 static void explain_unpack(const struct image_fetch *f, struct str said, struct err *e)
 {
-    if (said.n && memmem(said.p, said.n, "no space left", 13)) {
+    if (said.n && memmem(said.p, said.n, "file too large", 14)) {
+        too_large(f, e);
+        return;
+    }
+    bool full = said.n && memmem(said.p, said.n, "no space left", 13);
+    if (full || f->crowded) {
         err_set(e, ERR_UNAVAILABLE, "no disk space to unpack image '%s'", f->label.p);
         err_hint(e, "make room under the state folder, or let old images go");
         return;
@@ -243,7 +291,9 @@ static void build_sync(struct image_fetch *f, const char **argv)
 {
     *argv++ = "/bin/sh";
     *argv++ = "-c";
-    *argv++ = "du -s -B1 \"$1/root\" >\"$1/used\" && exec sync -f \"$1\"";
+    /* Device files do not work in jobs, so none are kept. */
+    *argv++ = "find \"$1/root\" -xdev \\( -type b -o -type c \\) -delete &&"
+              " du -s -B1 \"$1/root\" >\"$1/used\" && exec sync -f \"$1\"";
     *argv++ = "sh";
     *argv++ = f->part;
     *argv = NULL;
@@ -324,10 +374,9 @@ static void say_step(struct image_fetch *f)
 }
 
 /* The copy reads what strangers send: it has an account of its own, or for a file the rights of whoever named it, and
- * then no network.  Unpacking needs root's rights over files, and nothing else of root. */
+ * then no network.  Storing goes through all folders, and needs nothing else of root. */
 static void make_jail(const struct image_fetch *f, struct tool_jail *out)
 {
-    static const char files[] = "+chown,+dac_override,+fowner,+fsetid,+mknod,+setfcap";
     *out = (struct tool_jail){ .no_network = true };
     if (f->step == &steps[0])
         *out = (struct tool_jail){ .uid = f->uid,
@@ -337,43 +386,64 @@ static void make_jail(const struct image_fetch *f, struct tool_jail *out)
                                    .onto = IMAGE_VIEW,
                                    .no_network = f->source >= 0 };
     else
-        out->keep = files;
+        out->keep = "+dac_override,+fowner";
+}
+
+/* Of our settings, those that are for fetching: they may have passwords in them. */
+static void make_env(struct image_fetch *f, const char **env)
+{
+    bool copies = f->step == &steps[0]; /* the others see the store where it is */
+    const char *dir = f->tools->disk->dir, *at = copies ? seen(f, dir) : dir;
+    *env++ = "PATH=/usr/sbin:/usr/bin:/sbin:/bin";
+    /* What a tool leaves in its home goes with the fetch. */
+    *env++ = arena_printf(&f->arena, "HOME=%s", copies ? seen(f, f->layout) : f->layout);
+    *env++ = arena_printf(&f->arena, "TMPDIR=%s/tmp", at);
+    for (size_t i = 0; i < ARRAY_LEN(passed_on) && copies; i++) {
+        const char *v = getenv(passed_on[i]);
+        if (v && strlen(v) < 4096)
+            *env++ = arena_printf(&f->arena, "%s=%s", passed_on[i], v);
+    }
+    *env = NULL;
 }
 
 static int run_step(struct image_fetch *f, struct err *e)
 {
-    const char *argv[24], *env[ARRAY_LEN(passed_on) + 4];
-    size_t n = 0;
-    env[n++] = "PATH=/usr/sbin:/usr/bin:/sbin:/bin";
-    bool copies = f->step == &steps[0]; /* the others see the store where it is */
-    const char *at = copies ? seen(f, f->tools->disk->dir) : f->tools->disk->dir;
-    /* What a tool leaves in its home goes with the fetch. */
-    env[n++] = arena_printf(&f->arena, "HOME=%s", copies ? seen(f, f->layout) : f->layout);
-    env[n++] = arena_printf(&f->arena, "TMPDIR=%s/tmp", at);
-    for (size_t i = 0; i < ARRAY_LEN(passed_on); i++) {
-        const char *v = getenv(passed_on[i]);
-        if (v && strlen(v) < 4096)
-            env[n++] = arena_printf(&f->arena, "%s=%s", passed_on[i], v);
-    }
-    env[n] = NULL;
+    static const char *const little[] = { "HOME=" ROOT_THERE, NULL };
+    const char *argv[24], *env[ARRAY_LEN(passed_on) + 4], *root;
+    bool unpacks = f->step == &steps[1];
     say_step(f);
+    make_env(f, env);
     f->step->build(f, argv);
     struct tool_jail jail;
     make_jail(f, &jail);
+    root = arena_printf(&f->arena, "%s/root", f->part);
+    const struct confine confine = { .files = f->tools->umoci_files,
+                                     .read = { f->layout, LAYOUT_THERE },
+                                     .write = { root, ROOT_THERE },
+                                     .cover = f->part,
+                                     .max_file_bytes = f->tools->max_bytes };
     f->written = 0;
     int64_t left_ms = f->began_ms + (int64_t)f->tools->timeout_ms - mono_ms();
     /* One that wrote on without us would meet what the next keeper does here. */
     struct tool_spec spec = { .argv = argv,
-                              .env = env,
+                              .env = unpacks ? little : env,
                               .in_fd = f->source >= 0 ? f->source : PROCESS_NO_FD,
                               .timeout_ms = (uint64_t)MAX(left_ms, (int64_t)1),
-                              .jail = f->jailed ? &jail : NULL,
+                              .confine = unpacks ? &confine : NULL,
+                              .jail = f->jailed && !unpacks ? &jail : NULL,
                               .ends_with_us = true };
     f->tool = tool_run(f->tools->loop, &spec, on_step_end, f, e);
     if (!f->tool)
         return -1;
     loop_timer_set(f->look, 0, LOOK_MS); /* at once: somebody waits for a sign */
     return 0;
+}
+
+/* Its files have no bound of their own, so those of all the disk are looked at: one in twenty stays free. */
+static bool is_crowded(const struct image_fetch *f)
+{
+    struct statvfs v;
+    return f->step == &steps[1] && statvfs(f->part, &v) == 0 && v.f_favail < v.f_files / 20;
 }
 
 /* What the child has read and written so far, as the kernel counts it. */
@@ -399,7 +469,8 @@ static void on_look(void *ctx)
     }
     f->written = number[1];
     f->too_large = f->written > f->tools->max_bytes;
-    if (f->too_large)
+    f->crowded = is_crowded(f);
+    if (f->too_large || f->crowded)
         tool_kill(f->tool);
     bool unpacking = f->step == &steps[1];
     f->calls.progress(f->calls.ctx, f->said.p, unpacking ? number[0] : f->written,

@@ -15,7 +15,8 @@ struct image_tools {
     struct loop *loop;
     const struct image_disk *disk;
     char skopeo[TOOL_PATH_MAX], umoci[TOOL_PATH_MAX];
-    char authfile[256]; /* "" for none */
+    const char *const *umoci_files; /* what it needs to run */
+    char authfile[256];             /* "" for none */
     uint64_t max_bytes, timeout_ms;
     uint32_t uid[2];        /* who fetches: from anywhere, from `registries`; 0: root */
     const char *registries; /* that may be in local networks, commas between; NULL: none */

@@ -11,6 +11,7 @@
 #include <sys/statvfs.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "keeper/tool.h"
@@ -112,6 +113,8 @@ struct got {
     bool done;
     char digest[65], rootfs[256], env[64], cmd[64], workdir[64];
     unsigned progress;
+    bool look_layers;
+    unsigned layers; /* in its layout while it is unpacked */
     struct err e;
 };
 
@@ -119,6 +122,8 @@ static void on_progress(void *ctx, struct str text, uint64_t done, uint64_t tota
 {
     struct got *g = ctx;
     g->progress += text.n > 0 && (total == 0 || done <= total * 2);
+    if (g->look_layers && text.n > 9 && memcmp(text.p, "unpacking", 9) == 0)
+        g->layers = entries(g->w, "layout/1.part/blobs/sha256");
 }
 
 static void on_done(void *ctx, const struct image *img, const struct err *e)
@@ -287,8 +292,7 @@ static void a_task_writes_beside_the_image(void)
     CHECK(image_mount(w.s, g.digest, scratch, target, &e) == 0);
     CHECK(image_mount(w.s, g.digest, scratch, target, &e) == 0); /* idempotent */
     CHECK(statvfs(target, &v) == 0 && (v.f_flag & ST_NOSUID) && (v.f_flag & ST_NODEV));
-    snprintf(path, sizeof path, "%s/dev/nul", target);
-    CHECK(open(path, O_RDONLY | O_CLOEXEC) < 0 && errno == EACCES);
+    CHECK(in_rootfs(&g, "dev") && !in_rootfs(&g, "dev/nul"));
     snprintf(path, sizeof path, "%s/bin/new", target);
     struct err w_err;
     CHECK(file_write(path, STR("x"), &w_err) == 0);
@@ -298,6 +302,150 @@ static void a_task_writes_beside_the_image(void)
     CHECK(image_unmount(target, &e) == 0 && image_unmount(target, &e) == 0);
     CHECK(access(target, F_OK) < 0);
     CHECK(image_mount(w.s, "../../etc", scratch, target, &e) < 0 && e.code == ERR_NOT_FOUND);
+    world_close(&w);
+}
+
+static struct stat stat_of(const struct got *g, const char *name)
+{
+    char path[400];
+    struct stat st = { 0 };
+    snprintf(path, sizeof path, "%s/%s", g->rootfs, name);
+    if (lstat(path, &st) < 0)
+        test_fail(__FILE__, __LINE__, "%s: %s", path, strerror(errno));
+    return st;
+}
+
+static bool has_attribute(const char *at, const char *name, const char *key, const char *want,
+                          size_t n)
+{
+    char path[400], got[64];
+    snprintf(path, sizeof path, "%s/%s", at, name);
+    return lgetxattr(path, key, got, sizeof got) == (ssize_t)n && memcmp(got, want, n) == 0;
+}
+
+/* As the kernel has it: version 2, cap_net_raw, effective. */
+static const char raw_power[20] = { 1, 0, 0, 2, 0, 0x20 };
+
+static void make_odd_files(const struct world *w)
+{
+    char path[160];
+    run_ok(w, "cd \"$1\"; mkdir -p odd/d odd/opq; echo 1 >odd/own; chown 1234:2345 odd/own;"
+              "chmod 2755 odd/own; ln odd/own odd/d/same; ln -s /etc/passwd odd/abs; ln -s ../own "
+              "odd/d/rel;"
+              "chmod 1777 odd/d; mkfifo -m 640 odd/pipe; echo 2 >odd/opq/below; echo 3 >odd/power;"
+              "touch -d @1000000 odd/d/same; mkdir -m 0711 odd/closed; chown 77 odd/closed;"
+              "chown -h 5:6 odd/abs; printf x >\"odd/$(printf 'n\\303\\244me')\"");
+    snprintf(path, sizeof path, "%s/odd/own", w->dir);
+    CHECK(setxattr(path, "user.note", "kept", 4, 0) == 0);
+    snprintf(path, sizeof path, "%s/odd/power", w->dir);
+    CHECK(setxattr(path, "security.capability", raw_power, sizeof raw_power, 0) == 0);
+    run_ok(w, "cd \"$1\"; umoci insert --image src:v1 odd /; mkdir -p over; echo 4 >over/above;"
+              "umoci insert --image src:v1 --opaque over /opq; chmod -R a+rX src");
+}
+
+static void what_a_layer_has_is_unpacked(void)
+{
+    struct world w;
+    world_open(&w, NULL);
+    make_odd_files(&w);
+    struct got g = get(&w, "oci:", "/src:v1", &nobody);
+    CHECK_STR(g.e.msg, "");
+    struct stat own = stat_of(&g, "own"), same = stat_of(&g, "d/same"), d = stat_of(&g, "d");
+    CHECK(own.st_uid == 1234 && own.st_gid == 2345 && (own.st_mode & 07777) == 02755);
+    CHECK(own.st_ino == same.st_ino && own.st_nlink == 2 && own.st_mtime == 1000000);
+    CHECK((d.st_mode & 07777) == 01777 && (stat_of(&g, "closed").st_mode & 07777) == 0711);
+    CHECK(stat_of(&g, "closed").st_uid == 77 && S_ISFIFO(stat_of(&g, "pipe").st_mode));
+    CHECK((stat_of(&g, "bin/tool").st_mode & 07777) == 04755);
+    struct stat link = stat_of(&g, "abs");
+    CHECK(S_ISLNK(link.st_mode) && link.st_size == 11 && link.st_uid == 5 && link.st_gid == 6);
+    CHECK(S_ISLNK(stat_of(&g, "d/rel").st_mode) && in_rootfs(&g, "n\303\244me"));
+    CHECK(in_rootfs(&g, "opq/above") && !in_rootfs(&g, "opq/below"));
+    CHECK(has_attribute(g.rootfs, "own", "user.note", "kept", 4));
+    CHECK(has_attribute(g.rootfs, "power", "security.capability", raw_power, sizeof raw_power));
+    CHECK((stat_of(&g, "").st_mode & 07777) == 0755);
+    world_close(&w);
+}
+
+/* Names that lead out, as no builder of images makes them. */
+static void a_layer_with_names_that_lead_out_stays_inside(void)
+{
+    struct world w;
+    world_open(&w, NULL);
+    run_ok(&w,
+           "cd \"$1\"; mkdir t out; echo mine >out/file; cp -a out was; cd t; echo x >a; echo y "
+           ">b; ln b c;"
+           "ln -s \"$1/out\" l; ln -s ../../../../../../..\"$1/out\" m; mkdir n;"
+           "tar -cPf ../t.tar --transform='flags=rh;s,^a$,../../../../../../..'\"$1\"'/out/up,' a;"
+           "tar -rPf ../t.tar --transform=\"flags=rh;s,^a$,$1/out/absolute,\" a;"
+           "tar -rPf ../t.tar l m; tar -rPf ../t.tar --transform='flags=r;s,^a$,l/through,' a;"
+           "tar -rPf ../t.tar --transform='flags=r;s,^a$,m/through2,' a;"
+           "tar -cPf h.tar --transform=\"flags=rh;s,^b$,$1/out/file,\" b c;"
+           "tar -cPf i.tar --transform='flags=rh;s,^b$,../../../../../../..'\"$1\"'/out/file,' b c;"
+           "tar -cPf j.tar --transform='flags=r;s,^n$,l,' n; cd ..;"
+           "for i in t t/h t/i t/j; do umoci raw add-layer --image src:v1 $i.tar; done; chmod -R "
+           "a+rX src");
+    struct got g = get(&w, "oci:", "/src:v1", &nobody);
+    CHECK_STR(g.e.msg, "");
+    CHECK(in_rootfs(&g, "c"));
+    run_ok(&w, "cd \"$1\"; diff -r was out; [ \"$(stat -c %h%a%u%Y out/file)\" = \"$(stat -c "
+               "%h%a%u%Y was/file)\" ]");
+    world_close(&w);
+}
+
+static void what_unpacks_to_too_much_is_stopped(void)
+{
+    struct world w;
+    world_open(&w, &(struct image_config){ .max_bytes = 2000000 });
+    run_ok(&w, "cd \"$1\"; mkdir zeros; head -c 8000000 /dev/zero >zeros/one;"
+               "umoci insert --image src:v1 zeros /; chmod -R a+rX src");
+    struct got g = get(&w, "oci:", "/src:v1", &nobody);
+    CHECK(!g.digest[0] && g.e.code == ERR_TOO_LARGE);
+    CHECK_INT(entries(&w, "rootfs"), 0);
+    world_close(&w);
+}
+
+static void a_disk_without_room_for_files_takes_no_image(void)
+{
+    struct world w;
+    struct err e;
+    world_open(&w, NULL);
+    w.s = image_close(w.s);
+    CHECK(mount("tmpfs", w.images, "tmpfs", 0, "nr_inodes=2000,size=64m") == 0);
+    w.s = open_store(&w, &(struct image_config){ 0 }, &e);
+    CHECK(w.s);
+    /* One in twenty is 100: there would be room for all of this one. */
+    run_ok(&w, "cd \"$1/images\"; mkdir full; i=0; n=$(($(stat -fc %d .) - 90));"
+               "while [ $i -lt $n ]; do i=$((i + 1)); : >full/$i; done");
+    struct got g = get(&w, "oci:", "/src:v1", &nobody);
+    CHECK(!g.digest[0] && g.e.code == ERR_UNAVAILABLE && strstr(g.e.msg, "no disk space"));
+    run_ok(&w, "rm -r \"$1/images/full\"");
+    g = get(&w, "oci:", "/src:v1", &nobody);
+    CHECK_STR(g.e.msg, "");
+    loop_run(w.loop);
+    CHECK_INT(entries(&w, "layout"), 0);
+    w.s = image_close(w.s);
+    CHECK(umount2(w.images, MNT_DETACH) == 0);
+    w.loop = loop_free(w.loop);
+    run_ok(&w, "rm -rf \"$1\"");
+}
+
+/* Whoever unpacks one image does not see the layers of another. */
+static void a_layout_has_its_own_layers_only(void)
+{
+    struct world w;
+    world_open(&w, NULL);
+    struct got a = get(&w, "oci:", "/src:v1", &nobody);
+    CHECK(a.digest[0]);
+    run_ok(&w, "cd \"$1\"; echo other >one/other; umoci new --image src:v2;"
+               "umoci insert --image src:v2 one/other /other; chmod -R a+rX src");
+    struct got b;
+    begin(&w, "oci:", "/src:v2", &nobody, &b);
+    b.look_layers = true;
+    while (!b.done)
+        loop_run(w.loop);
+    CHECK_STR(b.e.msg, "");
+    CHECK_INT(b.layers, 3); /* manifest, configuration, layer */
+    CHECK(entries(&w, "blobs/sha256") > 3);
     world_close(&w);
 }
 
@@ -460,6 +608,14 @@ static const struct test tests[] = {
     { "nobody gets a file that he cannot read", nobody_gets_a_file_that_he_cannot_read },
     { "a task writes beside the image, without setuid and devices",
       a_task_writes_beside_the_image },
+    { "what a layer has is unpacked: owners, modes, links, times, attributes",
+      what_a_layer_has_is_unpacked },
+    { "a layer with names that lead out stays inside",
+      a_layer_with_names_that_lead_out_stays_inside },
+    { "what unpacks to too much is stopped", what_unpacks_to_too_much_is_stopped },
+    { "a disk without room for files takes no image",
+      a_disk_without_room_for_files_takes_no_image },
+    { "a layout has its own layers only", a_layout_has_its_own_layers_only },
     { "what is wrong is said", what_is_wrong_is_said },
     { "a damaged image is never in use", a_damaged_image_is_never_in_use },
     { "an image has a largest size", an_image_has_a_largest_size },

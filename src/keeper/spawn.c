@@ -121,7 +121,7 @@ static int place_fds(const struct spawn_want *w)
     return 0;
 }
 
-static void default_signals(void)
+void spawn_default_signals(void)
 {
     sigset_t none;
     for (int s = 1; s < NSIG; s++)
@@ -134,7 +134,7 @@ static void default_signals(void)
 static enum spawn_step become(const struct spawn_want *w, struct spawn_report *r, int report)
 {
     setsid();
-    default_signals();
+    spawn_default_signals();
     umask(022);
     if (join_groups(w) < 0)
         return SPAWN_JOIN;

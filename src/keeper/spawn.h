@@ -68,6 +68,8 @@ struct spawned {
 /* The descriptors given stay the caller's. */
 int spawn_child(const struct spawn_want *w, struct spawned *out, struct err *e) MUST_USE;
 
+void spawn_default_signals(void); /* in a child, before it executes something */
+
 /* Of an ended child: true, and e says what, when it never came to run the program. */
 bool spawn_failure(const struct spawn_want *w, struct spawned *s, struct err *e);
 

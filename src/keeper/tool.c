@@ -9,6 +9,10 @@
 
 #include "sys/file.h"
 
+#define LIBRARIES_MAX 64
+#define LDD_MS 60000
+#define LOADER_CACHE "/etc/ld.so.cache"
+
 struct tool {
     struct loop *loop;
     struct process *child;
@@ -139,6 +143,33 @@ static int put_watch_in_front(const struct tool_spec *spec, struct front *f, str
     return 0;
 }
 
+static struct process *start(struct tool *t, const struct tool_spec *spec, struct err *e)
+{
+    struct front watched;
+    if (spec->ends_with_us && put_watch_in_front(spec, &watched, e) < 0)
+        return NULL;
+    struct process_spec p = { .argv = spec->ends_with_us ? watched.argv : spec->argv,
+                              .env = spec->env,
+                              .fd = { spec->in_fd, t->out_fd, t->err_fd },
+                              .new_group = true };
+    return process_spawn(t->loop, &p, on_exit_of_tool, t, e);
+}
+
+static struct process *start_confined(struct tool *t, const struct tool_spec *spec, struct err *e)
+{
+    AUTO(file_close_p) int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    pid_t pid;
+    int pidfd;
+    struct confine_program p = {
+        .argv = spec->argv,
+        .env = spec->env,
+        .fd = { spec->in_fd == PROCESS_NO_FD ? null : spec->in_fd, t->out_fd, t->err_fd },
+    };
+    if (confine_start(spec->confine, &p, &pid, &pidfd, e) < 0)
+        return NULL;
+    return process_watch(t->loop, pid, pidfd, on_exit_of_tool, t);
+}
+
 struct tool *tool_run(struct loop *l, const struct tool_spec *spec, tool_done_fn *fn, void *ctx,
                       struct err *e)
 {
@@ -148,14 +179,7 @@ struct tool *tool_run(struct loop *l, const struct tool_spec *spec, tool_done_fn
     t->err_fd = t->out_fd < 0 ? -1 : memory_file(e);
     if (t->err_fd < 0)
         return tool_free(t);
-    struct front watched;
-    if (spec->ends_with_us && put_watch_in_front(spec, &watched, e) < 0)
-        return tool_free(t);
-    struct process_spec p = { .argv = spec->ends_with_us ? watched.argv : spec->argv,
-                              .env = spec->env,
-                              .fd = { spec->in_fd, t->out_fd, t->err_fd },
-                              .new_group = true };
-    t->child = process_spawn(l, &p, on_exit_of_tool, t, e);
+    t->child = spec->confine ? start_confined(t, spec, e) : start(t, spec, e);
     if (!t->child)
         return tool_free(t);
     t->timer = loop_timer(l, on_late, t);
@@ -222,4 +246,32 @@ int tool_find(const char *name, const char *const *dirs, const char *package,
     }
     err_set(e, ERR_UNAVAILABLE, "the program '%s' is missing", name);
     return err_hint(e, "install it: apt install %s", package);
+}
+
+/* The loader says of each what it is and where: "libc.so.6 => /lib/libc.so.6 (0x7f12)". */
+int tool_libraries(const char *program, struct arena *a, const char *const **out, struct err *e)
+{
+    const char *argv[] = { "ldd", program, NULL };
+    AUTO(buf_free) struct buf text = BUF(TOOL_OUT_MAX);
+    struct process_exit how;
+    const char *list[LIBRARIES_MAX + 2];
+    size_t n = 0;
+    if (tool_wait(argv, LDD_MS, &text, &how, e) < 0)
+        return -1;
+    struct str rest = buf_str(&text), word = { "", 0 };
+    while (str_next_word(&rest, &word)) {
+        if (how.code || how.signal || word.p[0] != '/')
+            continue; /* it fails of one that needs none */
+        if (n == LIBRARIES_MAX)
+            return err_set(e, ERR_TOO_LARGE, "'%s' needs more than %d libraries", program,
+                           LIBRARIES_MAX);
+        list[n++] = arena_strndup(a, word.p, word.n);
+    }
+    if (n && access(LOADER_CACHE, R_OK) == 0)
+        list[n++] = LOADER_CACHE;
+    list[n++] = NULL;
+    const char **copy = arena_array(a, const char *, n);
+    memcpy(copy, list, n * sizeof *list);
+    *out = copy;
+    return 0;
 }

@@ -7,8 +7,10 @@
 #ifndef NS_KEEPER_TOOL_H
 #define NS_KEEPER_TOOL_H
 
+#include "base/arena.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "keeper/confine.h"
 #include "sys/loop.h"
 #include "sys/process.h"
 
@@ -20,7 +22,7 @@ struct tool;
 struct tool_jail {
     uint32_t uid, gid;
     const char *groups;      /* "1001,1002"; NULL: none */
-    const char *keep;        /* capabilities of a uid 0: "+chown,+fowner"; NULL: none */
+    const char *keep;        /* capabilities of a uid 0: "+dac_override"; NULL: none */
     bool no_network;         /* its own, in which there is nothing */
     const char *from, *onto; /* a folder that it sees there too, whoever may reach it; NULL: none */
 };
@@ -31,7 +33,9 @@ struct tool_spec {
     int in_fd;               /* its stdin, stays the caller's; PROCESS_NO_FD: /dev/null */
     uint64_t timeout_ms;
     const struct tool_jail *jail; /* NULL: as we are; needs ends_with_us */
-    bool ends_with_us;            /* when we die it is killed, even if we die while it starts */
+    const struct confine
+        *confine;      /* NULL: it sees what we see; else argv[0] is a path, there is no jail */
+    bool ends_with_us; /* when we die it is killed, even if we die while it starts */
 };
 
 struct tool_result {
@@ -58,5 +62,10 @@ int tool_wait(const char *const *argv, uint64_t timeout_ms, struct buf *out,
  * folders.  -1 with a hint that names the Debian package. */
 int tool_find(const char *name, const char *const *dirs, const char *package,
               char out_path[static TOOL_PATH_MAX], struct err *e) MUST_USE;
+
+/* The libraries of a program and how they are found: files, ends with NULL, in `a`.  None when it needs
+ * none.  Waits for its end; the program is not run. */
+int tool_libraries(const char *program, struct arena *a, const char *const **out, struct err *e)
+    MUST_USE;
 
 #endif

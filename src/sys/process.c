@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <uv.h>
 
@@ -10,7 +11,12 @@
 
 /* The libuv handle comes first, as loop.c frees what is left by the handle's address. */
 struct process {
-    uv_process_t uv;
+    union {
+        uv_handle_t any;
+        uv_process_t started;
+        uv_poll_t watched;
+    } uv;
+    int pid, pidfd; /* the latter -1 when libuv started it */
     process_exit_fn *on_exit;
     void *ctx;
     bool own_group, exited, forgotten;
@@ -23,19 +29,36 @@ static void on_closed(uv_handle_t *h)
 
 static void close_handle(struct process *p)
 {
-    if (!uv_is_closing((uv_handle_t *)&p->uv))
-        uv_close((uv_handle_t *)&p->uv, on_closed);
+    if (!uv_is_closing(&p->uv.any))
+        uv_close(&p->uv.any, on_closed);
+    file_close_p(&p->pidfd); /* closing the handle has stopped the watch */
+    p->pidfd = -1;
 }
 
-static void on_uv_exit(uv_process_t *uv, int64_t code, int signo)
+static void on_exit_of(struct process *p, int code, int signo)
 {
-    struct process *p = (struct process *)uv;
-    struct process_exit how = { .code = signo ? 0 : (int)code, .signal = signo };
+    struct process_exit how = { .code = signo ? 0 : code, .signal = signo };
     p->exited = true;
     if (p->forgotten)
         close_handle(p);
     else
         p->on_exit(p->ctx, &how);
+}
+
+static void on_uv_exit(uv_process_t *uv, int64_t code, int signo)
+{
+    on_exit_of((struct process *)uv, (int)code, signo);
+}
+
+static void on_pidfd(uv_poll_t *uv, int status, int events)
+{
+    struct process *p = (struct process *)uv;
+    int how = 0;
+    (void)status, (void)events;
+    if (waitpid(p->pid, &how, WNOHANG) == 0)
+        return;
+    uv_poll_stop(&p->uv.watched);
+    on_exit_of(p, WEXITSTATUS(how), WIFSIGNALED(how) ? WTERMSIG(how) : 0);
 }
 
 static int spawn_failed(const struct process_spec *spec, int rc, struct err *e)
@@ -78,7 +101,9 @@ struct process *process_spawn(struct loop *l, const struct process_spec *spec,
     p->on_exit = on_exit;
     p->ctx = ctx;
     p->own_group = spec->new_group;
-    int rc = uv_spawn(loop_uv(l), &p->uv, &o);
+    p->pidfd = -1;
+    int rc = uv_spawn(loop_uv(l), &p->uv.started, &o);
+    p->pid = uv_process_get_pid(&p->uv.started);
     if (rc == 0)
         return p;
     spawn_failed(spec, rc, e);
@@ -86,9 +111,20 @@ struct process *process_spawn(struct loop *l, const struct process_spec *spec,
     return NULL;
 }
 
+struct process *process_watch(struct loop *l, int pid, int pidfd, process_exit_fn *on_exit,
+                              void *ctx)
+{
+    struct process *p = xcalloc(1, sizeof *p);
+    *p = (struct process){ .pid = pid, .pidfd = pidfd, .on_exit = on_exit, .ctx = ctx };
+    if (uv_poll_init(loop_uv(l), &p->uv.watched, pidfd) < 0 ||
+        uv_poll_start(&p->uv.watched, UV_READABLE, on_pidfd) < 0)
+        abort(); /* only for want of memory, as in loop.c */
+    return p;
+}
+
 int process_pid(const struct process *p)
 {
-    return uv_process_get_pid(&p->uv);
+    return p->pid;
 }
 
 void process_kill(struct process *p, int signo)
@@ -106,7 +142,7 @@ struct process *process_free(struct process *p)
     if (p->exited)
         close_handle(p);
     else
-        uv_unref((uv_handle_t *)&p->uv); /* a loop need not stay for it */
+        uv_unref(&p->uv.any); /* a loop need not stay for it */
     return NULL;
 }
 

@@ -31,6 +31,10 @@ typedef void process_exit_fn(void *ctx, const struct process_exit *how);
 /* on_exit runs on the loop, once.  The process may be freed in it. */
 struct process *process_spawn(struct loop *l, const struct process_spec *spec,
                               process_exit_fn *on_exit, void *ctx, struct err *e);
+
+/* A child of ours that was forked elsewhere: it is watched and reaped here.  Takes the pidfd. */
+struct process *process_watch(struct loop *l, int pid, int pidfd, process_exit_fn *on_exit,
+                              void *ctx);
 int process_pid(const struct process *p);
 
 /* To the whole group when it has its own; nothing once it has exited. */

@@ -1,7 +1,10 @@
 #include "sys/process.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "sys/clock.h"
@@ -143,6 +146,42 @@ static void a_forgotten_child_is_reaped_in_silence(void)
     CHECK(strstr(e.msg, "/no/such/folder"));
 }
 
+static struct process *fork_watched(struct loop *l, int signo, struct seen *s)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        kill(getpid(), signo);
+        _exit(7);
+    }
+    int pidfd = (int)syscall(SYS_pidfd_open, child, 0);
+    CHECK(child > 0 && pidfd >= 0);
+    return process_watch(l, child, pidfd, on_exit_stop, s);
+}
+
+static void a_child_that_was_forked_elsewhere_is_watched(void)
+{
+    AUTO(loop_free_p) struct loop *l = loop_new();
+    struct seen s = { .loop = l };
+    struct process *p = fork_watched(l, 0, &s);
+    int pid = process_pid(p);
+    loop_run(l);
+    CHECK(s.calls == 1 && s.how.code == 7 && s.how.signal == 0);
+    process_kill(p, SIGKILL); /* its number is nobody's any more */
+    CHECK(waitpid(pid, NULL, 0) < 0 && errno == ECHILD);
+    process_free(p);
+    p = fork_watched(l, SIGSTOP, &s);
+    process_kill(p, SIGTERM);
+    process_kill(p, SIGCONT);
+    loop_run(l);
+    CHECK(s.calls == 2 && s.how.signal == SIGTERM);
+    process_free(p);
+    p = fork_watched(l, SIGSTOP, &s);
+    process_kill(p, SIGKILL);
+    process_free(p); /* a loop need not stay for it */
+    loop_run(l);
+    CHECK_INT(s.calls, 2);
+}
+
 static const struct test tests[] = {
     { "a captured child's output and status come back", output_and_status_come_back },
     { "large output comes whole, or not at all", large_output_comes_whole_or_not_at_all },
@@ -153,5 +192,7 @@ static const struct test tests[] = {
       a_child_gets_what_it_is_given },
     { "killing reaches the whole group", killing_reaches_the_group },
     { "a forgotten child is reaped in silence", a_forgotten_child_is_reaped_in_silence },
+    { "a child that was forked elsewhere is watched",
+      a_child_that_was_forked_elsewhere_is_watched },
 };
 TEST_CASES(tests)

@@ -138,8 +138,20 @@ class World:
         self.given = f"{self.c.folder}/given"  # root's; everybody may look
         os.mkdir(self.given)
         self.make_gpus()
+        self.images, self.umoci = 0, shutil.which("umoci")
+        os.mkdir(f"{self.c.folder}/tools")
+        self.set_unpacker(b"")
+        self.c.env["PATH"] = f"{self.c.folder}/tools:{os.environ['PATH']}"
         self.secret = f"{MARK}-{os.urandom(8).hex()}"
         self.victim = None
+
+    def set_unpacker(self, program):
+        """What stands in for umoci from now on."""
+        path = f"{self.c.folder}/tools/umoci"
+        with open(path + ".new", "wb") as f:
+            f.write(program)
+        os.chmod(path + ".new", 0o755)
+        os.rename(path + ".new", path)
 
     def make_gpus(self):
         """Two, with a driver and device files that are fakes."""
@@ -673,6 +685,106 @@ def _(w):
 def _(w):
     gateway = w.address()[0].rsplit(".", 1)[0] + ".1"
     return dialled_by_image(w, gateway)
+
+
+# ---- an image that has got hold of what unpacks it ----
+
+def unpack(w, *attacks):
+    """A tool that does what the attacker wants unpacks an image of theirs; what came of each of the attacks."""
+    with open(f"{cl.BUILD}/tests/fakes/hostile-unpacker", "rb") as f:
+        program = f.read()
+    w.images += 1
+    mark = f"read /mark-{w.images}"
+    w.set_unpacker(program + "\n".join(["", "attack", mark, *attacks, ""]).encode())
+    image = f"{w.c.folder}/image{w.images}"
+    for command in (["init", "--layout", image], ["new", "--image", f"{image}:v1"],
+                    ["config", "--image", f"{image}:v1", "--config.env", f"N={w.images}"]):
+        subprocess.run([w.umoci, *command], check=True, capture_output=True)
+    subprocess.run(["chmod", "-R", "a+rX", image], check=True)
+    number = w.c.submit(["true"], uid=ATTACKER, resources=SMALL, image=f"oci:{image}:v1")
+
+    def told():
+        for path in glob.glob(f"{w.c.state}/images/rootfs/{'[0-9a-f]' * 64}/root/result"):
+            with open(path, encoding="utf-8", errors="replace") as f:
+                lines = f.read().splitlines()
+            if lines and lines[0].startswith(mark + ":"):
+                return lines[1:]
+        return None
+    answers = wait_for("the image to be unpacked", told)
+    w.c.ask("POST", f"/v1/jobs/{number}/cancel", {})
+    assert len(answers) == len(attacks), answers
+    return dict(zip(attacks, (line[len(attack) + 2:] for line, attack in zip(answers, attacks))))
+
+
+def got_of(answers):
+    """All of it or nothing: where a part succeeds the case fails on the product and without the protection."""
+    won = {attack: said for attack, said in answers.items() if said.startswith("got")}
+    if not won:
+        raise Refused("; ".join(sorted({said.partition(", ")[2] for said in answers.values()})))
+    return won
+
+
+@case("what unpacks an image writes to no other place", "^No such file or directory$", "image_unpack")
+def _(w):
+    other = f"{w.c.state}/images/rootfs/other"
+    os.makedirs(other, exist_ok=True)
+    places = [f"/etc/{MARK}", f"{other}/taken", f"{w.c.state}/taken", f"{w.c.run}/taken", f"{w.c.libexec}/nightshift-init"]
+    inits = [os.stat(places[-1]).st_mtime_ns]
+    try:
+        answers = unpack(w, *(f"write {path}" for path in places))
+        written = [path for path in places[:-1] if os.path.exists(path)]
+        inits.append(os.stat(places[-1]).st_mtime_ns)
+    finally:
+        for path in places[:-1]:
+            if os.path.exists(path):
+                os.unlink(path)
+    won = got_of(answers) if not written else written
+    assert len(won) == len(places) - 1 and inits[0] != inits[1], (answers, written)
+    return written
+
+
+@case("nor reads what is root's, or another's image", "^No such file or directory$", "image_unpack")
+def _(w):
+    own = f"{w.c.state}/images/blobs/sha256/{'0' * 64}"
+    for path in (own, f"{w.c.folder}/secret"):
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(w.secret)
+        os.chmod(path, 0o600)
+    answers = unpack(w, f"read {own}", f"read {w.c.folder}/secret", f"read /layout/blobs/sha256/{'0' * 64}", "read /proc/1/root/etc/shadow",
+                     "read /etc/shadow")
+    won = got_of(answers)
+    return [attack for attack, said in won.items() if w.secret in said]
+
+
+@case("nor reaches services of the machine", "^Function not implemented$", "image_unpack", "image_calls")
+def _(w):
+    return got_of(unpack(w, f"connect {service_port()}"))
+
+
+@case("nor signals or traces processes of the machine", "^Function not implemented$", "image_unpack", "image_calls")
+def _(w):
+    with subprocess.Popen(["sleep", "infinity"]) as p:
+        try:
+            won = got_of(unpack(w, f"trace {p.pid}", f"kill {p.pid}"))
+            assert p.wait(cl.PATIENCE_S) == -signal.SIGKILL
+            return won
+        finally:
+            p.kill()
+
+
+@case("nor mounts anything", "^Function not implemented$", "image_unpack", "image_calls")
+def _(w):
+    return got_of(unpack(w, "mount"))
+
+
+@case("nor uses a device file that it makes", "^Permission denied$", "image_unpack")
+def _(w):
+    return got_of(unpack(w, "device 1 3"))
+
+
+@case("nor makes processes, whose bytes nobody would count", "^Operation not permitted$", "image_calls")
+def _(w):
+    return got_of(unpack(w, "fork"))
 
 
 # ---- whoever copies from a job ----

@@ -42,6 +42,8 @@ first() {
         [ "$(ps -o user= -p "$(unit_pid nightshiftd)")" = nightshift ]'
     test_expect 'its sandbox is not worse than what systemd calls OK' '
         systemd-analyze security --no-pager --threshold=30 nightshiftd'
+    test_expect 'nor is that of the keeper worse than the documentation says' '
+        systemd-analyze security --no-pager --threshold=78 nightshift-keeper'
     test_expect 'a user of the machine runs a job as that user' '
         [ "$(as_ana nightshift run -w / -- id -un)" = ana ]'
     test_expect 'a stranger to the keeper cannot reach it' '
