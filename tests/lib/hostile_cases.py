@@ -121,7 +121,8 @@ except OSError as why:
 """
 X86 = os.uname().machine == "x86_64"
 CALLS = {"add_key": 248 if X86 else 217, "unshare": 272 if X86 else 97, "mount": 165 if X86 else 40,
-         "ptrace": 101 if X86 else 117, "pidfd_open": 434, "pidfd_getfd": 438, "shmget": 29 if X86 else 194}
+         "ptrace": 101 if X86 else 117, "pidfd_open": 434, "pidfd_getfd": 438, "shmget": 29 if X86 else 194,
+         "socket": 41 if X86 else 198}
 
 
 class World:
@@ -791,6 +792,88 @@ def _(w):
     if not X86 or ctypes.CDLL(None).syscall(139, 3) <= 0:
         raise Skip("written for sysfs(2) of x86-64")
     return w.attack("return call(139, 3)")
+
+
+SOCKETCALL = """
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+low = libc.mmap(None, ctypes.c_size_t(4096), 7, 0x62, -1, ctypes.c_long(0))  # MAP_32BIT: as a program of 32 bits has it
+stub = bytes.fromhex("5389f889f389d1cd805bc3")  # int 0x80 with its three arguments
+ctypes.memmove(low, stub + bytes(64 - len(stub)) + b"".join(n.to_bytes(4, "little") for n in (%d, 1, 0)), 76)
+got = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint, ctypes.c_uint, ctypes.c_uint)(low)(102, 1, low + 64)
+if got < 0:
+    raise OSError(-got, os.strerror(-got))
+return 'a socket'"""
+
+
+def rare_family():
+    """One that this kernel has and jobs must not: to the hypervisor, or the kernel's ciphers."""
+    for family in (40, 38):
+        for kind in (1, 5):
+            try:
+                socket.socket(family, kind).close()
+                return family
+            except OSError:
+                pass
+    raise Skip("this kernel has neither")
+
+
+def rare_stream():
+    """The same of those that have streams."""
+    try:
+        socket.socket(40, 1).close()
+    except OSError as why:
+        raise Skip("this kernel has no vsock") from why
+    return 40
+
+
+@case("a socket of a family that jobs need not have is refused", "Operation not permitted", "seccomp")
+def _(w):
+    return w.attack(f"return call({CALLS['socket']}, {rare_family()}, 5 if {rare_family()} == 38 else 1, 0)")
+
+
+@case("nor is it made by a number that only the kernel cuts short", "Operation not permitted", "seccomp")
+def _(w):
+    return w.attack(f"return call({CALLS['socket']}, ctypes.c_long({1 << 32 | rare_stream()}), 1, 0)")
+
+
+@case("nor by the call that programs of 32 bits have for it", "Operation not permitted", "seccomp")
+def _(w):
+    family = rare_stream()
+    code = "import ctypes, os\ndef f():\n" + "".join(f"    {line}\n" for line in (SOCKETCALL % family).strip().split("\n")) + "f()"
+    if not X86 or subprocess.run([sys.executable, "-c", code], check=False, stderr=subprocess.DEVNULL).returncode:
+        raise Skip("this kernel has no calls of 32 bits")
+    return w.attack(SOCKETCALL % family)
+
+
+def set_attributes(w, get, put, size):
+    """Of the job's own home, as they are."""
+    import fcntl
+    fd = os.open(w.attacker_home(), os.O_RDONLY)
+    try:
+        fcntl.ioctl(fd, get, bytearray(size))
+    except OSError as why:
+        raise Skip("this file system does not have it") from why
+    finally:
+        os.close(fd)
+    return w.attack(f"""
+import fcntl
+fd = os.open(os.environ["HOME"], os.O_RDONLY)
+mine = bytearray({size})
+fcntl.ioctl(fd, {get}, mine)
+fcntl.ioctl(fd, {put}, mine)
+return 'set'""")
+
+
+@case("a job does not say which project its files count for, and so leave the bound of its scratch", "Operation not permitted",
+      "seccomp")
+def _(w):
+    return set_attributes(w, 0x801c581f, 0x401c5820, 28)
+
+
+@case("nor that what is made in a folder counts for none", "Operation not permitted", "seccomp")
+def _(w):
+    return set_attributes(w, 0x80086601, 0x40086602, 8)
 
 
 @case("a user namespace is refused", "Operation not permitted", "seccomp")

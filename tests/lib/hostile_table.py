@@ -16,7 +16,7 @@ PROTECTIONS = [
     ("devices", "a list of devices in the control group (cgroup v1)", "opening a device that is not the job's"),
     ("gpu_nodes", "device files of a job's own GPUs only", "using another's GPU"),
     ("seccomp", "a list of the system calls that jobs may make",
-     "kernel keys, mounts, namespaces of its own; with them, lifting its own limits"),
+     "kernel keys, mounts, namespaces of its own, the hypervisor, the kernel's ciphers, quotas of projects; with them, lifting its own limits"),
     ("pid", "a pid namespace each job", "seeing and signalling processes of others"),
     ("ipc", "an ipc namespace each job", "shared memory and queues of others"),
     ("cgroup", "a cgroup namespace each job", "seeing where in the control groups it is"),
