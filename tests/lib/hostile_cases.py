@@ -8,6 +8,7 @@ all of them it succeeds, without only one it is still refused, and both are trie
 Cases without a protection to name are attacks on what the kernel and the design keep: they are tried on the
 product only.
 """
+import contextlib
 import ctypes
 import glob
 import json
@@ -39,7 +40,7 @@ SERVICE = f"/run/{MARK}"
 UID_BASE = 710000000
 OPTIONS = ["--pids-max", "64", "--log-limit", "1Mi", "--connections", "64", "--body-limit", "1Mi", "--uid-base", str(UID_BASE)]
 # Decided when a program starts, or of the victim's own job.
-EARLY = {"tenant_firewall", "host_firewall", "task_firewall", "rules_watch", "account_firewall", "folder_modes", "file_modes", "socket_modes", "store_mode", "ipc", "network",
+EARLY = {"tenant_firewall", "host_firewall", "cloud_firewall", "task_firewall", "rules_watch", "account_firewall", "folder_modes", "file_modes", "socket_modes", "store_mode", "ipc", "network",
          "private_tmp"}
 CASES = []
 
@@ -570,6 +571,54 @@ return connect((socket.inet_ntoa(bytes.fromhex(gateway)[::-1]), %d))"""
 @case("services of the machine are not reached over the bridge", "No route to host", "host_firewall", "task_firewall")
 def _(w):
     return w.attack(HOST_ATTACK % service_port())
+
+
+CLOUD = """
+import socket, sys
+s = socket.socket()
+sys.stdin.readline()  # it has its address
+s.bind(("0.0.0.0", 80))
+s.listen()
+print("ready", flush=True)
+while True:
+    with s.accept()[0] as c:
+        c.sendall(b"the machine's keys")
+"""
+
+
+@contextlib.contextmanager
+def in_a_cloud(w):
+    """Beside this machine, with an address of those that are never elsewhere; what listens there."""
+    ours, there = f"169.254.{w.c.range}.1", f"169.254.{w.c.range}.2"
+    cable = f"nsc{w.c.range}"
+    service = subprocess.Popen(["unshare", "--net", sys.executable, "-c", CLOUD], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, text=True)
+    try:
+        own = os.stat("/proc/self/ns/net").st_ino
+        wait_for("a network of its own", lambda: cl.inode(f"/proc/{service.pid}/ns/net") not in (None, own))
+        for command in (f"ip link add {cable} type veth peer name cloud netns {service.pid}",
+                        f"ip address add {ours}/30 dev {cable}", f"ip link set {cable} up",
+                        f"nsenter -t {service.pid} -n ip address add {there}/30 dev cloud",
+                        f"nsenter -t {service.pid} -n ip link set cloud up"):
+            subprocess.run(command.split(), check=True)
+        service.stdin.write("\n")
+        service.stdin.flush()
+        assert service.stdout.readline() == "ready\n"
+        with socket.create_connection((there, 80), cl.PATIENCE_S) as s:  # the machine itself gets them
+            assert s.recv(99)
+        yield there, 80
+    finally:
+        service.kill()
+        service.wait()
+        service.stdin.close()
+        service.stdout.close()
+        subprocess.run(["ip", "link", "delete", cable], check=False, stderr=subprocess.DEVNULL)
+
+
+@case("a cloud does not give a job the machine's keys", "No route to host", "cloud_firewall", "task_firewall")
+def _(w):
+    with in_a_cloud(w) as to:
+        return w.attack(f"return connect({to!r})")
 
 
 def without_rules(w):
