@@ -11,6 +11,9 @@ product only.
 import contextlib
 import ctypes
 import glob
+import gzip
+import hashlib
+import io
 import json
 import os
 import re
@@ -21,6 +24,7 @@ import socket
 import stat
 import subprocess
 import sys
+import tarfile
 import threading
 import traceback
 
@@ -723,6 +727,74 @@ def _(w):
 def _(w):
     gateway = w.address()[0].rsplit(".", 1)[0] + ".1"
     return dialled_by_image(w, gateway)
+
+
+def put_image(folder, uid, layer, whole):
+    """An image of one layer as a folder; without `whole` it names the layer and does not have it."""
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder + "/blobs/sha256")
+
+    def part(kind, data, there=True):
+        digest = hashlib.sha256(data).hexdigest()
+        if there:
+            with open(f"{folder}/blobs/sha256/{digest}", "wb") as f:
+                f.write(data)
+        return {"mediaType": f"application/vnd.oci.image.{kind}", "digest": "sha256:" + digest, "size": len(data)}
+    config = part("config.v1+json", json.dumps(
+        {"architecture": "amd64", "os": "linux", "author": str(uid), "rootfs": {"type": "layers", "diff_ids": [
+            "sha256:" + hashlib.sha256(gzip.decompress(layer)).hexdigest()]}}).encode())
+    manifest = part("manifest.v1+json", json.dumps(
+        {"schemaVersion": 2, "config": config, "layers": [part("layer.v1.tar+gzip", layer, whole)]}).encode())
+    manifest["annotations"] = {"org.opencontainers.image.ref.name": "x"}
+    for name, text in (("index.json", {"schemaVersion": 2, "manifests": [manifest]}),
+                       ("oci-layout", {"imageLayoutVersion": "1.0.0"})):
+        with open(f"{folder}/{name}", "w", encoding="utf-8") as f:
+            json.dump(text, f)
+    for root, _, names in os.walk(folder):
+        for path in [root, *(f"{root}/{name}" for name in names)]:
+            os.chown(path, uid, uid)
+
+
+def secret_layer(secret):
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w") as t:
+        for name in ("proc", "sys", "dev", "etc", "tmp", ".nightshift"):
+            info = tarfile.TarInfo(name)
+            info.type, info.mode = tarfile.DIRTYPE, 0o755
+            t.addfile(info)
+        info = tarfile.TarInfo("secret")
+        info.size = len(secret)
+        t.addfile(info, io.BytesIO(secret.encode()))
+    return gzip.compress(data.getvalue(), mtime=0)
+
+
+def run_image(w, uid):
+    """Its job's first try; the image has no program, so what is told is whether there is an image."""
+    number = w.c.submit(["/none"], uid=uid, resources=SMALL, image=f"oci:{w.home(uid)}/image:x")
+
+    def told():
+        with open(w.c.log_path, encoding="utf-8") as f:
+            failed = next((line for line in f if f"task.failed task={number}.1.0 " in line), None)
+        return failed or (w.c.job(number)["message"] if w.c.job(number)["state"] in cl.ENDED else None)
+    said = wait_for("a try", told)
+    w.c.call("POST", f"/v1/jobs/{number}/cancel", {})
+    return said
+
+
+@case("a layer of another's image is not given to whoever knows its digest", "cannot fetch image .* no such file", "image_layers")
+def _(w):
+    if not all(shutil.which(name) for name in ("skopeo", "umoci")):
+        raise Skip("skopeo and umoci are not installed")
+    w.attacker_home()
+    layer = secret_layer(w.secret)
+    for uid, whole in ((VICTIM, True), (ATTACKER, False)):
+        put_image(w.home(uid) + "/image", os.stat(w.home(uid)).st_uid, layer, whole)
+    told = run_image(w, VICTIM)
+    assert "exit code 127" in told, told
+    told = run_image(w, ATTACKER)
+    if "exit code 127" not in told:
+        raise Refused(told)
+    return told
 
 
 # ---- whoever copies from a job ----

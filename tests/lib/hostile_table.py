@@ -33,6 +33,7 @@ PROTECTIONS = [
      "services of jobs, by whoever has an account"),
     ("image_account", "images are fetched by an account of their own, which the firewall keeps from this machine, jobs and local networks",
      "making the machine dial its own services, those of jobs or of a cloud"),
+    ("image_layers", "an image from a file has layers of that file only", "layers of another's image, by their digest"),
     ("view", "only the system's folders, the home and volumes are there", "sockets of services in `/run`"),
     ("readonly_system", "the system's folders are read-only", "writing where an administrator left a folder open"),
     ("private_tmp", "a `/tmp` each job", "files of others in `/tmp`"),
