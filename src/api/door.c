@@ -114,6 +114,13 @@ static uint64_t place_of(const char *address)
     return str_hash(str_of(bare));
 }
 
+uint64_t door_place(const struct call *c)
+{
+    const struct http_peer *peer = http_peer(c->rq);
+    return peer->local ? str_hash((struct str){ (const char *)&peer->uid, sizeof peer->uid })
+                       : place_of(peer->address);
+}
+
 static void known_mac(const struct door *d, struct str user, int64_t until_ms, char out[static 65])
 {
     uint8_t mac[32];
@@ -144,7 +151,7 @@ struct attempt door_attempt(struct call *c, struct str user)
 {
     const char *cookie = http_cookie(c->rq, KNOWN_COOKIE);
     struct attempt a = { .user = str_hash(user), .known = user.n && is_known(c, user) };
-    a.place = a.known ? str_hash(str_of(cookie)) : place_of(http_peer(c->rq)->address);
+    a.place = a.known ? str_hash(str_of(cookie)) : door_place(c);
     return a;
 }
 

@@ -330,6 +330,38 @@ static void it_gets_none_when_somebody_says_no_or_nobody_says_anything(void)
     asking_end(&k);
 }
 
+static int login_from(struct asking *k, const char *address, uint32_t uid)
+{
+    return ask_so(k,
+                  &(struct question){
+                      .request = "POST /v1/login", .body = "{}", .address = address, .uid = uid })
+        ->status;
+}
+
+/* Else one of them could have all that there are, and nobody else signs a command line in. */
+static void ten_command_lines_of_one_place_wait_at_a_time(void)
+{
+    static const struct {
+        const char *from, *same, *other; /* NULL: users of this machine */
+    } rows[] = {
+        { "203.0.113.9:40000", "203.0.113.9:41000", "203.0.113.10:40000" },
+        { "[2001:db8:0:1::9]:40000", "[2001:db8:0:1::a]:40000", "[2001:db8:0:2::9]:40000" },
+        { NULL, NULL, NULL },
+    };
+    struct asking k;
+    begin(&k);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        uint32_t uid = rows[i].from ? 0 : 4711, other = rows[i].from ? 0 : 4712;
+        for (int n = 0; n < 10; n++)
+            CHECK_AT(i, login_from(&k, rows[i].from, uid) == 200);
+        CHECK_AT(i, login_from(&k, rows[i].same, uid) == 429);
+        CHECK_AT(i, login_from(&k, rows[i].other, other) == 200);
+    }
+    k.t.now_ms += 11 * 60000;
+    CHECK_INT(login_from(&k, rows[0].from, 0), 200);
+    asking_end(&k);
+}
+
 static const struct test tests[] = {
     { "a token opens a session with what it has, and no more",
       a_token_opens_a_session_with_what_it_has_and_no_more },
@@ -355,5 +387,7 @@ static const struct test tests[] = {
       a_command_line_gets_a_token_when_somebody_says_yes },
     { "it gets none when somebody says no, or nobody says anything",
       it_gets_none_when_somebody_says_no_or_nobody_says_anything },
+    { "ten command lines of one place wait at a time",
+      ten_command_lines_of_one_place_wait_at_a_time },
 };
 TEST_CASES(tests)
