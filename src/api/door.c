@@ -242,8 +242,10 @@ void door_update(struct api *a, struct person *x, const struct json *answer)
     take_groups(x, answer);
     x->gone = false;
     person_write(x, &after);
-    if (!x->kept || !str_eq(buf_str(&before), buf_str(&after)))
-        keep_person(a, x);
+    if (x->kept && str_eq(buf_str(&before), buf_str(&after)))
+        return;
+    keep_person(a, x);
+    streams_end_of(a, str_of(x->name)); /* with other groups they may do less */
 }
 
 int door_welcome(struct call *c, enum way way, const struct json *answer, struct person **out,

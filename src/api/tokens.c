@@ -261,6 +261,7 @@ int api_token_delete(struct call *c, struct err *e)
     memcpy(hash, t->hash, sizeof hash);
     audit_token(c, AUDIT_TOKEN_DELETE, t);
     drop_key(c->api, KEY_TOKEN, hash);
+    streams_end_of(c->api, user); /* whoever had stolen it has them open */
     control_commit(c->api->config.control, (struct control_done){ on_deleted, c->rq });
     return 0;
 }
