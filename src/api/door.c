@@ -326,6 +326,8 @@ int door_let_in(struct call *c, const struct person *x, const struct auth_key *l
     k.user = x->name;
     k.created_ms = k.used_ms = now_ms;
     k.expires_ms = now_ms + c->api->config.session_ms;
+    if (like->expires_ms)
+        k.expires_ms = MIN(k.expires_ms, like->expires_ms);
     *in = (struct entering){ .call = *c, .answer = then.fn, .ctx = then.ctx };
     snprintf(in->user, sizeof in->user, "%s", x->name);
     auth_make_key(SESSION_PREFIX, in->cookie);

@@ -51,6 +51,35 @@ static void a_token_opens_a_session_with_what_it_has_and_no_more(void)
     asking_end(&k);
 }
 
+static const char *session_by(struct asking *k, const char *token)
+{
+    return cookie_of(
+        k,
+        CHECK_STATUS(ask_with(k, NULL, "POST /v1/session", say(k, "{'token':'%s'}", token)), 204));
+}
+
+static void a_session_ends_with_the_token_that_opened_it(void)
+{
+    struct asking k;
+    begin(&k);
+    struct answer *a = ask_with(&k, "ana", "POST /v1/tokens", "{'name':'laptop','expires':'1h'}");
+    const char *token = say(&k, "%s", at_str(CHECK_STATUS(a, 201), "token"));
+    const char *other = asking_session(&k, "ana"), *one = session_by(&k, token);
+    CHECK_STATUS(ask(&k, one, "GET /v1/whoami"), 200);
+    k.t.now_ms += HOUR + 1;
+    CHECK_STATUS(ask(&k, one, "GET /v1/whoami"), 401);
+    other = cookie_of(&k, CHECK_STATUS(ask(&k, other, "GET /v1/whoami"), 200));
+    a = ask_with(&k, "ana", "POST /v1/tokens", "{'name':'desk'}");
+    one = session_by(&k, say(&k, "%s", at_str(CHECK_STATUS(a, 201), "token")));
+    k.t.now_ms += HOUR + 1; /* it has another key now */
+    const char *renewed = cookie_of(&k, CHECK_STATUS(ask(&k, one, "GET /v1/whoami"), 200));
+    CHECK_STATUS(ask(&k, "ana", "DELETE /v1/tokens/desk"), 204);
+    CHECK_STATUS(ask(&k, one, "GET /v1/whoami"), 401);
+    CHECK_STATUS(ask(&k, renewed, "GET /v1/whoami"), 401);
+    CHECK_STATUS(ask(&k, other, "GET /v1/whoami"), 200);
+    asking_end(&k);
+}
+
 static void the_cookie_is_for_this_servers_own_pages_only(void)
 {
     struct asking k;
@@ -365,6 +394,8 @@ static void ten_command_lines_of_one_place_wait_at_a_time(void)
 static const struct test tests[] = {
     { "a token opens a session with what it has, and no more",
       a_token_opens_a_session_with_what_it_has_and_no_more },
+    { "a session ends with the token that opened it",
+      a_session_ends_with_the_token_that_opened_it },
     { "the cookie is for this server's own pages only",
       the_cookie_is_for_this_servers_own_pages_only },
     { "a page of another site changes nothing with a cookie",
