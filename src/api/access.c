@@ -161,7 +161,7 @@ static int find_job_of(struct call *c, struct err *e)
     uint64_t id;
     if (read_id(c, &id, e) < 0)
         return -1;
-    return store_job_get(c->api->config.store, &c->scope, id, http_arena(c->rq), &c->job, e);
+    return store_job_brief(c->api->config.store, &c->scope, id, http_arena(c->rq), &c->job, e);
 }
 
 static int find_tenant_of(struct call *c, struct subject *out, struct err *e)

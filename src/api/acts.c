@@ -68,7 +68,7 @@ static int read_acts(struct call *c, const struct json *o, struct acts *out, str
 
 static int act(struct call *c, const struct acts *x, uint64_t id, struct arena *a, struct err *e)
 {
-    if (store_job_get(c->api->config.store, &c->scope, id, a, &c->job, e) < 0 ||
+    if (store_job_brief(c->api->config.store, &c->scope, id, a, &c->job, e) < 0 ||
         need_job(c, c->route->access, e) < 0)
         return -1;
     return act_on_job(c, x->verb, x->reason, (struct control_done){ 0 }, e);

@@ -70,8 +70,7 @@ static enum role role_of(const struct roster_tenant *t, struct str user)
 static void set_place(struct applying *p, struct str tenant, struct str user, enum role role)
 {
     struct place at = { .tenant = tenant, .user = user, .role = role };
-    people_set_place(people_of(p), &at);
-    keep_place(p->c->api, &at);
+    change_place(p->c->api, &at);
 }
 
 static int do_tenant(struct applying *p, const struct change *ch, struct err *e)
@@ -126,16 +125,17 @@ static void do_user(struct applying *p, const struct change *ch)
     struct person *x = people_make(people_of(p), ch->name);
     if (!x->kept)
         x->created_ms = clock_now_ms(&a->config.clock);
+    bool other_role = x->role != ch->user->role;
     x->role = ch->user->role;
     x->kind = ch->user->kind;
     x->disabled = ch->user->disabled;
     person_set(&x->full_name, ch->user->full_name);
     person_set(&x->mail, ch->user->mail);
     keep_person(a, x);
-    if (x->disabled) {
+    if (x->disabled)
         drop_keys_of(a, KEY_SESSION, ch->name);
+    if (x->disabled || other_role)
         streams_end_of(a, ch->name);
-    }
     set_owner(p, ch->user_was, ch->user, false);
     set_owner(p, ch->user, ch->user_was, true);
 }

@@ -181,6 +181,16 @@ void keep_key(struct api *a, enum key_kind kind, const struct auth_key *k)
         end_surplus(a, str_of(k->user));
 }
 
+void change_place(struct api *a, const struct place *at)
+{
+    struct people *p = auth_people(a->config.auth);
+    enum role was = people_role_in(p, at->user, at->tenant);
+    people_set_place(p, at);
+    keep_place(a, at);
+    if (people_role_in(p, at->user, at->tenant) < was)
+        streams_end_of(a, at->user);
+}
+
 void drop_key(struct api *a, enum key_kind kind, const uint8_t hash[static KEY_HASH_BYTES])
 {
     char name[65];

@@ -11,6 +11,10 @@ void learn_tenant(struct api *a,
 void keep_person(struct api *a, struct person *x);
 void forget_person(struct api *a, struct str name);
 void keep_place(struct api *a, const struct place *at); /* ROLE_NONE: no more */
+/* How a session begins its name that was opened with a token. */
+#define OPENED_BY_TOKEN "token "
+/* Sets it, too; whoever may do less from now on has nothing open any more. */
+void change_place(struct api *a, const struct place *at);
 void keep_owner(struct api *a, struct str node, struct str user, bool owns);
 void keep_key(struct api *a, enum key_kind kind, const struct auth_key *k);
 /* With everything that lets them in; what they ran stays, under their name (users.c). */

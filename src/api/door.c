@@ -114,6 +114,13 @@ static uint64_t place_of(const char *address)
     return str_hash(str_of(bare));
 }
 
+uint64_t door_place(const struct call *c)
+{
+    const struct http_peer *peer = http_peer(c->rq);
+    return peer->local ? str_hash((struct str){ (const char *)&peer->uid, sizeof peer->uid })
+                       : place_of(peer->address);
+}
+
 static void known_mac(const struct door *d, struct str user, int64_t until_ms, char out[static 65])
 {
     uint8_t mac[32];
@@ -144,7 +151,7 @@ struct attempt door_attempt(struct call *c, struct str user)
 {
     const char *cookie = http_cookie(c->rq, KNOWN_COOKIE);
     struct attempt a = { .user = str_hash(user), .known = user.n && is_known(c, user) };
-    a.place = a.known ? str_hash(str_of(cookie)) : place_of(http_peer(c->rq)->address);
+    a.place = a.known ? str_hash(str_of(cookie)) : door_place(c);
     return a;
 }
 
@@ -235,8 +242,10 @@ void door_update(struct api *a, struct person *x, const struct json *answer)
     take_groups(x, answer);
     x->gone = false;
     person_write(x, &after);
-    if (!x->kept || !str_eq(buf_str(&before), buf_str(&after)))
-        keep_person(a, x);
+    if (x->kept && str_eq(buf_str(&before), buf_str(&after)))
+        return;
+    keep_person(a, x);
+    streams_end_of(a, str_of(x->name)); /* with other groups they may do less */
 }
 
 int door_welcome(struct call *c, enum way way, const struct json *answer, struct person **out,
@@ -317,6 +326,8 @@ int door_let_in(struct call *c, const struct person *x, const struct auth_key *l
     k.user = x->name;
     k.created_ms = k.used_ms = now_ms;
     k.expires_ms = now_ms + c->api->config.session_ms;
+    if (like->expires_ms)
+        k.expires_ms = MIN(k.expires_ms, like->expires_ms);
     *in = (struct entering){ .call = *c, .answer = then.fn, .ctx = then.ctx };
     snprintf(in->user, sizeof in->user, "%s", x->name);
     auth_make_key(SESSION_PREFIX, in->cookie);

@@ -45,6 +45,8 @@ struct ask *door_whom(const struct door *d, enum way way); /* who is asked */
 int door_welcome(struct call *c, enum way way, const struct json *answer, struct person **out,
                  struct err *e) MUST_USE;
 
+/* From where: an address, a network of IPv6 that one household has, or a user of this machine. */
+uint64_t door_place(const struct call *c);
 /* How soon may this caller try, as this user?  Too soon is refused with 429. */
 struct attempt door_attempt(struct call *c, struct str user);
 int door_may_try(struct call *c, const struct attempt *a, struct err *e) MUST_USE;

@@ -130,6 +130,36 @@ static void who_leaves_and_who_stays_are_apart(void)
     asking_end(&k);
 }
 
+static void whoever_may_see_less_has_nothing_open_any_more(void)
+{
+    static const struct {
+        const char *request, *body;
+        bool more; /* they may: it goes on */
+    } acts[] = {
+        { "PUT /v1/tenants/vision/members/ana", "{'role':'viewer'}", false },
+        { "PUT /v1/tenants/vision/members/ana", "{'role':'lead'}", true },
+        { "PUT /v1/users/ana", "{'role':'operator'}", false },
+        { "PUT /v1/users/ana", "{'role':'none'}", false },
+        { "DELETE /v1/tokens/spare?user=ana", NULL, false },
+        { "DELETE /v1/tenants/vision/members/ana", NULL, false },
+    };
+    struct asking k;
+    begin(&k);
+    CHECK_STATUS(ask_with(&k, "ana", "POST /v1/tokens", "{'name':'spare'}"), 201);
+    for (size_t i = 0; i < ARRAY_LEN(acts); i++) {
+        struct answer *a = ask(&k, "ana", "GET /v1/events");
+        CHECK_AT(i, ask_with(&k, "root", acts[i].request, acts[i].body)->status < 300);
+        if (!acts[i].more) {
+            hear_all(&k, a);
+            continue;
+        }
+        asking_submit(&k, "ana", HELD);
+        hear(&k, a, "\"job\":");
+        leave(&k, a);
+    }
+    asking_end(&k);
+}
+
 static void streams_end_when_the_server_stops(void)
 {
     struct asking k;
@@ -162,6 +192,8 @@ static const struct test tests[] = {
     { "what happens to another tenant's things is not told",
       what_happens_to_another_tenants_things_is_not_told },
     { "who leaves and who stays are apart", who_leaves_and_who_stays_are_apart },
+    { "whoever may see less has nothing open any more",
+      whoever_may_see_less_has_nothing_open_any_more },
     { "streams end when the server stops", streams_end_when_the_server_stops },
     { "the journal is for administrators, from a time on",
       the_journal_begins_where_it_is_asked_to },

@@ -196,7 +196,7 @@ static bool job_ended(const struct follower *f, struct arena *a, struct store_jo
     struct store_scope all = { .everything = true };
     struct store_job j;
     struct err e;
-    if (store_job_get(f->api->config.store, &all, f->job, a, &j, &e) < 0)
+    if (store_job_brief(f->api->config.store, &all, f->job, a, &j, &e) < 0)
         return true; /* it is gone altogether */
     *out = j.now;
     return job_state_ended(j.now.state);
@@ -302,7 +302,7 @@ static void wake(struct follower *f)
     struct store_job j;
     struct err e;
     uint32_t want = f->run;
-    if (!want && store_job_get(f->api->config.store, &all, f->job, &a, &j, &e) == 0)
+    if (!want && store_job_brief(f->api->config.store, &all, f->job, &a, &j, &e) == 0)
         want = j.now.run;
     bool next = want != f->opened && want > 0;
     if (next && f->reader && !send_rest(f))

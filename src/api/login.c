@@ -21,6 +21,7 @@ struct login {
     char code[CODE_LETTERS + 2];    /* what people type: BCDF-GHJK */
     char name[KEY_NAME_MAX + 1];    /* of the machine, as it says */
     char from[64];
+    uint64_t place; /* which that is */
     unsigned scopes;
     int64_t until_ms;
     char *provider_code; /* it is the provider's: what to ask there */
@@ -92,6 +93,7 @@ static int read_login(struct call *c, const struct json *o, struct login *l, boo
     c->field = NULL;
     snprintf(l->name, sizeof l->name, "%.*s", STR_ARG(name));
     snprintf(l->from, sizeof l->from, "%s", http_peer(c->rq)->address);
+    l->place = door_place(c);
     l->scopes = TOKEN_READ | TOKEN_JOBS | (manage ? TOKEN_MANAGE : 0);
     return 0;
 }
@@ -179,12 +181,13 @@ static int begin_at_provider(struct call *c, struct login *l, struct err *e)
 static int check_room(struct call *c, struct err *e)
 {
     struct door *d = c->api->door;
-    const char *from = http_peer(c->rq)->address;
-    size_t mine = 0, host = strcspn(from, ":");
+    uint64_t place = door_place(c);
+    size_t mine = 0;
     drop_old(d, clock_now_ms(&c->api->config.clock));
     for (const struct login *l = d->logins; l; l = l->next)
-        mine += strncmp(l->from, from, host) == 0 && strcspn(l->from, ":") == host;
-    if (d->n_logins < LOGINS_MAX && (mine < LOGINS_OF_PLACE || http_peer(c->rq)->local))
+        mine += l->place == place;
+    bool root = http_peer(c->rq)->local && http_peer(c->rq)->uid == 0;
+    if (d->n_logins < LOGINS_MAX && (mine < LOGINS_OF_PLACE || root))
         return 0;
     c->status = 429;
     http_add_header(c->rq, "Retry-After", "60");

@@ -54,6 +54,24 @@ static void what_is_wrong_is_refused_by_its_name(void)
     asking_end(&k);
 }
 
+/* Else whoever may send a trial to any address fills anybody's box. */
+static void there_are_twenty_trials_an_hour(void)
+{
+    struct asking k;
+    begin(&k);
+    const char *to = "{'mail':'victim@lab.example'}", *trial = "POST /v1/notices/test";
+    CHECK_STATUS(ask_with(&k, "ana", PUT, to), 200);
+    CHECK_STATUS(ask_with(&k, "bob", PUT, to), 200);
+    for (int i = 0; i < 20; i++)
+        CHECK_STATUS(ask_with(&k, "ana", trial, "{'way':'mail'}"), 200);
+    CHECK_REFUSED(ask_with(&k, "ana", trial, "{'way':'mail'}"), 409, "conflict", NULL,
+                  "there were 20 trials within an hour");
+    CHECK_STATUS(ask_with(&k, "bob", trial, "{'way':'mail'}"), 200);
+    k.t.now_ms += 3600000;
+    CHECK_STATUS(ask_with(&k, "ana", trial, "{'way':'mail'}"), 200);
+    asking_end(&k);
+}
+
 static void a_webhooks_secret_is_shown_once_and_is_in_no_audit(void)
 {
     struct asking k;
@@ -109,6 +127,7 @@ static void what_is_not_chosen_is_not_written(void)
 }
 
 static const struct test tests[] = {
+    { "there are twenty trials an hour", there_are_twenty_trials_an_hour },
     { "what is chosen is shown, and outlives a crash",
       what_is_chosen_is_shown_and_outlives_a_crash },
     { "what is wrong is refused by its name", what_is_wrong_is_refused_by_its_name },

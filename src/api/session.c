@@ -144,6 +144,7 @@ int api_session_close_all(struct call *c, struct err *e)
                                          .subject = str_of(c->who.user),
                                          .reason = STR("everywhere") });
     drop_keys_of(c->api, KEY_SESSION, str_of(c->who.user));
+    streams_end_of(c->api, str_of(c->who.user));
     control_commit(c->api->config.control, (struct control_done){ on_closed, kept_call(c) });
     return 0;
 }

@@ -51,6 +51,35 @@ static void a_token_opens_a_session_with_what_it_has_and_no_more(void)
     asking_end(&k);
 }
 
+static const char *session_by(struct asking *k, const char *token)
+{
+    return cookie_of(
+        k,
+        CHECK_STATUS(ask_with(k, NULL, "POST /v1/session", say(k, "{'token':'%s'}", token)), 204));
+}
+
+static void a_session_ends_with_the_token_that_opened_it(void)
+{
+    struct asking k;
+    begin(&k);
+    struct answer *a = ask_with(&k, "ana", "POST /v1/tokens", "{'name':'laptop','expires':'1h'}");
+    const char *token = say(&k, "%s", at_str(CHECK_STATUS(a, 201), "token"));
+    const char *other = asking_session(&k, "ana"), *one = session_by(&k, token);
+    CHECK_STATUS(ask(&k, one, "GET /v1/whoami"), 200);
+    k.t.now_ms += HOUR + 1;
+    CHECK_STATUS(ask(&k, one, "GET /v1/whoami"), 401);
+    other = cookie_of(&k, CHECK_STATUS(ask(&k, other, "GET /v1/whoami"), 200));
+    a = ask_with(&k, "ana", "POST /v1/tokens", "{'name':'desk'}");
+    one = session_by(&k, say(&k, "%s", at_str(CHECK_STATUS(a, 201), "token")));
+    k.t.now_ms += HOUR + 1; /* it has another key now */
+    const char *renewed = cookie_of(&k, CHECK_STATUS(ask(&k, one, "GET /v1/whoami"), 200));
+    CHECK_STATUS(ask(&k, "ana", "DELETE /v1/tokens/desk"), 204);
+    CHECK_STATUS(ask(&k, one, "GET /v1/whoami"), 401);
+    CHECK_STATUS(ask(&k, renewed, "GET /v1/whoami"), 401);
+    CHECK_STATUS(ask(&k, other, "GET /v1/whoami"), 200);
+    asking_end(&k);
+}
+
 static void the_cookie_is_for_this_servers_own_pages_only(void)
 {
     struct asking k;
@@ -330,9 +359,43 @@ static void it_gets_none_when_somebody_says_no_or_nobody_says_anything(void)
     asking_end(&k);
 }
 
+static int login_from(struct asking *k, const char *address, uint32_t uid)
+{
+    return ask_so(k,
+                  &(struct question){
+                      .request = "POST /v1/login", .body = "{}", .address = address, .uid = uid })
+        ->status;
+}
+
+/* Else one of them could have all that there are, and nobody else signs a command line in. */
+static void ten_command_lines_of_one_place_wait_at_a_time(void)
+{
+    static const struct {
+        const char *from, *same, *other; /* NULL: users of this machine */
+    } rows[] = {
+        { "203.0.113.9:40000", "203.0.113.9:41000", "203.0.113.10:40000" },
+        { "[2001:db8:0:1::9]:40000", "[2001:db8:0:1::a]:40000", "[2001:db8:0:2::9]:40000" },
+        { NULL, NULL, NULL },
+    };
+    struct asking k;
+    begin(&k);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        uint32_t uid = rows[i].from ? 0 : 4711, other = rows[i].from ? 0 : 4712;
+        for (int n = 0; n < 10; n++)
+            CHECK_AT(i, login_from(&k, rows[i].from, uid) == 200);
+        CHECK_AT(i, login_from(&k, rows[i].same, uid) == 429);
+        CHECK_AT(i, login_from(&k, rows[i].other, other) == 200);
+    }
+    k.t.now_ms += 11 * 60000;
+    CHECK_INT(login_from(&k, rows[0].from, 0), 200);
+    asking_end(&k);
+}
+
 static const struct test tests[] = {
     { "a token opens a session with what it has, and no more",
       a_token_opens_a_session_with_what_it_has_and_no_more },
+    { "a session ends with the token that opened it",
+      a_session_ends_with_the_token_that_opened_it },
     { "the cookie is for this server's own pages only",
       the_cookie_is_for_this_servers_own_pages_only },
     { "a page of another site changes nothing with a cookie",
@@ -355,5 +418,7 @@ static const struct test tests[] = {
       a_command_line_gets_a_token_when_somebody_says_yes },
     { "it gets none when somebody says no, or nobody says anything",
       it_gets_none_when_somebody_says_no_or_nobody_says_anything },
+    { "ten command lines of one place wait at a time",
+      ten_command_lines_of_one_place_wait_at_a_time },
 };
 TEST_CASES(tests)

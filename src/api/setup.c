@@ -56,6 +56,7 @@ static void drop_other_sessions(struct call *c, char *user)
         mine.chain = k->chain;
     }
     sessions_drop(c->api, &mine, true);
+    streams_end_of(c->api, str_of(user));
 }
 
 static int on_hashed(struct call *c, void *ctx, const struct json *answer, const struct err *why,

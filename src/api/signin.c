@@ -211,7 +211,10 @@ static int by_token(struct call *c, struct str token, struct err *e)
         return -1;
     }
     c->field = NULL;
-    struct auth_key like = { .name = arena_printf(http_arena(c->rq), "token %s", c->who.key),
+    const struct auth_key *t = auth_key_of(c->api->config.auth, KEY_TOKEN, c->who.hash);
+    struct auth_key like = { .name =
+                                 arena_printf(http_arena(c->rq), OPENED_BY_TOKEN "%s", c->who.key),
+                             .expires_ms = t ? t->expires_ms : now_ms,
                              .scopes = c->who.scopes,
                              .tenants_only = c->who.tenants_only,
                              .tenant = (char **)(uintptr_t)c->who.tenant,

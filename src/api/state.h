@@ -55,7 +55,7 @@ struct call {
     struct identity who;
     const struct route *route;
     struct store_scope scope; /* what the caller sees */
-    struct store_job job;     /* of a route about a job: the caller sees it */
+    struct store_job job;     /* of a route about a job, without its spec: the caller sees it */
     struct str param[HTTP_PARAMS_MAX];
     const char *field; /* what an error is about, or NULL */
     int status;        /* of a refusal, when it is not the one of its code */

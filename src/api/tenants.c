@@ -223,8 +223,7 @@ static int set_member(struct call *c, enum role role, struct err *e)
     audit_member(c, &at);
     struct people *people = auth_people(c->api->config.auth);
     at.by_lead &= !people_given(people, at.user, at.tenant);
-    people_set_place(people, &at);
-    keep_place(c->api, &at);
+    change_place(c->api, &at);
     control_commit(c->api->config.control, (struct control_done){ on_changed, l });
     return 0;
 }

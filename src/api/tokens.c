@@ -243,6 +243,26 @@ static void on_deleted(void *ctx)
     http_reply(ctx, 204, NULL, STR(""));
 }
 
+/* A token, and the sessions that were opened with it. */
+static void drop_token(struct call *c, const struct auth_key *t)
+{
+    struct api *a = c->api;
+    uint8_t hash[KEY_HASH_BYTES];
+    struct str user = str_of(arena_printf(http_arena(c->rq), "%s", t->user));
+    const char *lead = arena_printf(http_arena(c->rq), OPENED_BY_TOKEN "%s, ", t->name);
+    const struct auth_key *k;
+    memcpy(hash, t->hash, sizeof hash);
+    audit_token(c, AUDIT_TOKEN_DELETE, t);
+    drop_key(a, KEY_TOKEN, hash);
+    for (size_t i = 0; (k = auth_key_at(a->config.auth, KEY_SESSION, i));) {
+        memcpy(hash, k->hash, sizeof hash);
+        if (str_is(user, k->user) && strncmp(k->name, lead, strlen(lead)) == 0)
+            drop_key(a, KEY_SESSION, hash); /* another is in its place now */
+        else
+            i++;
+    }
+}
+
 int api_token_delete(struct call *c, struct err *e)
 {
     struct str user = query_text(c, "user");
@@ -257,10 +277,8 @@ int api_token_delete(struct call *c, struct err *e)
                 c->param[0].p);
         return err_hint(e, "see those you have: nightshift tokens");
     }
-    uint8_t hash[KEY_HASH_BYTES];
-    memcpy(hash, t->hash, sizeof hash);
-    audit_token(c, AUDIT_TOKEN_DELETE, t);
-    drop_key(c->api, KEY_TOKEN, hash);
+    drop_token(c, t);
+    streams_end_of(c->api, user); /* whoever had stolen it has some open */
     control_commit(c->api->config.control, (struct control_done){ on_deleted, c->rq });
     return 0;
 }
@@ -273,8 +291,7 @@ int api_token_give_up(struct call *c, struct err *e)
         err_set(e, ERR_CONFLICT, "you are not known by a token");
         return err_hint(e, "a browser signs out with DELETE /v1/session");
     }
-    audit_token(c, AUDIT_TOKEN_DELETE, t);
-    drop_key(c->api, KEY_TOKEN, c->who.hash);
+    drop_token(c, t);
     control_commit(c->api->config.control, (struct control_done){ on_deleted, c->rq });
     return 0;
 }

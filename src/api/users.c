@@ -196,6 +196,7 @@ int api_user_put(struct call *c, struct err *e)
     struct person *x = people_make(auth_people(c->api->config.auth), l->name);
     if (!x->kept)
         x->created_ms = clock_now_ms(&c->api->config.clock);
+    bool other_role = ch.has_role && x->role != ch.role;
     if (ch.has_role)
         x->role = ch.role;
     if (ch.has_kind)
@@ -209,10 +210,10 @@ int api_user_put(struct call *c, struct err *e)
     keep_person(c->api, x);
     done.after = person_text(c, x);
     api_audit(c, &done);
-    if (ch.disabled) {
+    if (ch.disabled)
         drop_keys_of(c->api, KEY_SESSION, l->name);
+    if (ch.disabled || other_role)
         streams_end_of(c->api, l->name);
-    }
     control_commit(c->api->config.control, (struct control_done){ on_changed, l });
     return 0;
 }

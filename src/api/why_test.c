@@ -265,6 +265,29 @@ static void whoever_looks_into_the_past_when_the_server_stops_is_told_so(void)
     asking_end(&k);
 }
 
+static void one_at_a_time_looks_into_the_past_for_somebody_and_others_have_room(void)
+{
+    struct asking k;
+    struct story s;
+    begin(&k);
+    tell(&k, &s);
+    const char *token = asking_token(&k, "ana", "'scopes':['read']");
+    struct question q = { .who = token,
+                          .request = say(&k, "GET /v1/jobs/%llu/why?at_ms=%lld",
+                                         (unsigned long long)s.second, (long long)s.asked_ms) };
+    struct answer *first = ask_begin(&k, &q), *second = ask_begin(&k, &q);
+    q.who = "root";
+    struct answer *other = ask_begin(&k, &q);
+    CHECK_REFUSED(second, 503, "unavailable", NULL, "you look into the past already");
+    answer_wait(&k, other);
+    CHECK_STATUS(other, 200);
+    answer_wait(&k, first);
+    CHECK_STATUS(first, 200);
+    q.who = token;
+    CHECK_STATUS(ask_so(&k, &q), 200);
+    asking_end(&k);
+}
+
 /* ---- before it is submitted ---- */
 
 static struct answer *check(struct asking *k, const char *who, const char *body)
@@ -374,6 +397,8 @@ static const struct test tests[] = {
       among_many_that_come_and_go_each_time_has_its_own_answer },
     { "whoever looks into the past when the server stops is told so",
       whoever_looks_into_the_past_when_the_server_stops_is_told_so },
+    { "one at a time looks into the past for somebody, and others have room",
+      one_at_a_time_looks_into_the_past_for_somebody_and_others_have_room },
     { "a job that fits is said to start at once, and nothing is changed",
       a_job_that_fits_is_said_to_start_at_once_and_nothing_is_changed },
     { "a job that would wait is said why and until when, as it then is",

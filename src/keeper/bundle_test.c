@@ -334,7 +334,7 @@ static void dangerous_calls_are_refused(void)
         "mount",           "unshare",     "setns",       "bpf",
         "keyctl",          "reboot",      "init_module", "open_by_handle_at",
         "perf_event_open", "userfaultfd", "kexec_load",  "swapon",
-        "clock_settime"
+        "clock_settime",   "socketcall"
     };
     for (size_t i = 0; i < ARRAY_LEN(denied); i++)
         CHECK_AT(i, refused_with(s, denied[i]) == 1);
@@ -343,7 +343,9 @@ static void dangerous_calls_are_refused(void)
     for (size_t i = 0; i < ARRAY_LEN(denied); i++)
         CHECK_AT(i, !is_allowed(s, denied[i]));
     CHECK(!is_allowed(s, "clone3") && !is_allowed(s, "io_uring_enter"));
-    CHECK(!is_allowed(s, "clone") && !is_allowed(s, "socket")); /* by an argument only */
+    static const char *const by_argument[] = { "clone", "socket", "ioctl", "personality" };
+    for (size_t i = 0; i < ARRAY_LEN(by_argument); i++)
+        CHECK_AT(i, !is_allowed(s, by_argument[i]));
     CHECK(str_is(text_of(s, "defaultAction"), "SCMP_ACT_ERRNO"));
 }
 

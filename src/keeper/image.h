@@ -5,7 +5,7 @@
  * the user who asks, each time, so nobody gets root to read a file for him.  A registry's tag is
  * asked for once and then answered from what is here; one by digest can never change.
  *
- * Everything lies under STATE/images, for root only: blobs/ (what was fetched; images share layers),
+ * Everything lies under STATE/images, for root only: blobs/ (what registries gave; those images share layers),
  * rootfs/<digest>/{root,config.json,…} (unpacked), refs/ (which digest a reference means), and
  * layout/, tmp/ and trash/ for what is on its way in or out.  A rootfs appears by rename when it is
  * whole; what a killed keeper left half done, image_open throws away.  Requests for one image at a

@@ -224,22 +224,26 @@ static size_t list_images(const struct image_disk *d, uint64_t grace_ms, struct 
     return n;
 }
 
-void image_disk_own(const struct image_disk *d)
+void image_disk_own(const char *blobs)
 {
-    char path[IMAGE_PATH_MAX];
-    DIR *dir = opendir(image_disk_path(d, "blobs", "sha256", "", path));
+    const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+    char path[IMAGE_PATH_MAX + 32];
+    snprintf(path, sizeof path, "%s/sha256", blobs);
+    int folder = open(path, flags);
+    DIR *dir = folder < 0 ? NULL : fdopendir(folder);
     for (struct dirent *x; dir && (x = readdir(dir));) {
         struct stat st;
-        AUTO(file_close_p)
-        int fd = openat(dirfd(dir), x->d_name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+        AUTO(file_close_p) int fd = openat(folder, x->d_name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
         if (x->d_name[0] == '.' || fd < 0 || fstat(fd, &st) < 0 || st.st_uid == geteuid())
             continue;
         if (!S_ISREG(st.st_mode) ||
             fchownat(fd, "", geteuid(), getegid(), AT_EMPTY_PATH) < 0) /* no blob of ours */
-            unlinkat(dirfd(dir), x->d_name, 0);
+            unlinkat(folder, x->d_name, 0);
     }
     if (dir)
         closedir(dir);
+    else
+        file_close_p(&folder);
 }
 
 static bool needs_blob(const struct image_manifest *m, const char *own, const char *blob)

@@ -21,8 +21,8 @@ struct image_disk {
 
 /* Makes the folders and throws away what is unfinished: nobody may be at work on it. */
 int image_disk_open(const struct image_disk *d, struct err *e) MUST_USE;
-/* What was fetched is root's from now on, whoever's rights it was fetched with. */
-void image_disk_own(const struct image_disk *d);
+/* What was fetched into this folder of blobs is root's from now on, whoever's rights it was fetched with. */
+void image_disk_own(const char *blobs);
 void image_disk_throw(const struct image_disk *d, const char *path);
 
 /* "<dir>/<folder>/<name><tail>" */

@@ -31,9 +31,10 @@ struct image_fetch {
     bool too_large, crowded;
     struct arena arena;
     struct image_manifest manifest;
-    bool jailed;  /* with less power than ours */
-    uint32_t uid; /* who copies; 0: root */
-    char *groups; /* of a user whose file it is */
+    bool jailed;    /* with less power than ours */
+    bool own_blobs; /* none of those that images from registries share */
+    uint32_t uid;   /* who copies; 0: root */
+    char *groups;   /* of a user whose file it is */
     char digest[IMAGE_DIGEST];
     char layout[IMAGE_PATH_MAX], part[IMAGE_PATH_MAX];
 };
@@ -163,8 +164,8 @@ static void explain_copy(const struct image_fetch *f, struct str said, struct er
 static int read_blob(const struct image_fetch *f, const char *digest, struct buf *out,
                      struct err *e)
 {
-    char path[IMAGE_PATH_MAX];
-    image_disk_path(f->tools->disk, "blobs/sha256", digest, "", path);
+    char path[IMAGE_PATH_MAX + IMAGE_DIGEST + 16];
+    snprintf(path, sizeof path, "%s/blobs/sha256/%s", f->layout, digest);
     return file_read(path, IMAGE_JSON_MAX, out, e);
 }
 
@@ -191,6 +192,8 @@ static int link_blob(const struct image_fetch *f, const char *digest, struct err
 
 static int keep_own_blobs(const struct image_fetch *f, struct err *e)
 {
+    if (f->own_blobs)
+        return 0;
     char blobs[IMAGE_PATH_MAX + 8], folder[IMAGE_PATH_MAX + 16];
     snprintf(blobs, sizeof blobs, "%s/blobs", f->layout);
     snprintf(folder, sizeof folder, "%s/sha256", blobs);
@@ -492,6 +495,17 @@ static void explain_end(const struct image_fetch *f, const struct tool_result *r
     f->step->explain(f, image_complaint(r->err.n ? r->err : r->out), e);
 }
 
+/* What an account that fetched has written is root's from now on. */
+static void own_blobs(const struct image_fetch *f)
+{
+    char path[IMAGE_PATH_MAX + 16];
+    if (f->own_blobs)
+        snprintf(path, sizeof path, "%s/blobs", f->layout);
+    else
+        image_disk_path(f->tools->disk, "blobs", "", "", path);
+    image_disk_own(path);
+}
+
 static void on_step_end(void *ctx, const struct tool_result *r)
 {
     struct image_fetch *f = ctx;
@@ -499,7 +513,7 @@ static void on_step_end(void *ctx, const struct tool_result *r)
     f->tool = NULL;
     loop_timer_clear(f->look);
     if (f->uid && f->step == &steps[0])
-        image_disk_own(f->tools->disk);
+        own_blobs(f);
     if (r->how.code || r->how.signal) {
         explain_end(f, r, &e);
         finish(f, &e);
@@ -521,18 +535,29 @@ static void on_step_end(void *ctx, const struct tool_result *r)
         finish(f, &e);
 }
 
-/* A layout of its own whose blobs are those of all: no two fetches write one index. */
+static int make_folder(const char *path, uint32_t uid, uint32_t gid)
+{
+    return mkdir(path, 0700) < 0 || (uid && chown(path, uid, gid) < 0) ? -1 : 0;
+}
+
+/* A layout of its own, as no two fetches write one index.  Images from registries share their blobs, since everybody may
+ * fetch them.  One from a file has its own: what is there already is not read from the file, so whoever
+ * knew the digest of a layer would be given it. */
 static int make_layout(struct image_fetch *f, struct err *e)
 {
-    char name[32], link[IMAGE_PATH_MAX + 16];
+    char name[32], blobs[IMAGE_PATH_MAX + 16], folder[IMAGE_PATH_MAX + 24];
+    uint32_t gid = f->tools->disk->gid;
     snprintf(name, sizeof name, "%u", f->number);
     image_disk_path(f->tools->disk, "layout", name, ".part", f->layout);
-    snprintf(link, sizeof link, "%s/blobs", f->layout);
-    if (mkdir(f->layout, 0700) < 0 ||
-        (f->uid && chown(f->layout, f->uid, f->tools->disk->gid) < 0) ||
-        symlink("../../blobs", link) < 0)
-        return err_set(e, ERR_UNAVAILABLE, "cannot make '%s': %s", f->layout, strerror(errno));
-    return 0;
+    snprintf(blobs, sizeof blobs, "%s/blobs", f->layout);
+    snprintf(folder, sizeof folder, "%s/sha256", blobs);
+    f->own_blobs = weak_or("image_layers", f->source >= 0, false);
+    if (make_folder(f->layout, f->uid, gid) == 0 &&
+        (f->own_blobs
+             ? make_folder(blobs, f->uid, gid) == 0 && make_folder(folder, f->uid, gid) == 0
+             : symlink("../../blobs", blobs) == 0))
+        return 0;
+    return err_set(e, ERR_UNAVAILABLE, "cannot make '%s': %s", f->layout, strerror(errno));
 }
 
 static bool is_listed(const char *list, const char *name)

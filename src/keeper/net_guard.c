@@ -70,6 +70,7 @@ static void out_of_task(const struct net_guard *g, struct cidr subnet, struct bu
     buf_printf(out, "    ip daddr %s/%u " REJECT, ip4_format(g->range.base, b), g->range.bits);
     for (unsigned i = 0; i < g->hosts; i++)
         buf_printf(out, "    ip daddr %s " REJECT, ip4_format(g->host[i], b));
+    buf_addz(out, "    ip daddr { " NET_RULES_CLOUD " } " REJECT);
 }
 
 int net_guard_text(const struct net_guard *g, struct cidr subnet, struct buf *out, struct err *e)

@@ -67,6 +67,17 @@ static void name_servers(const struct net_rules *r, struct buf *out)
                    ip4_format(r->dns->loopback, text));
 }
 
+/* A name server may be there; nothing else is for tasks: the keys are the machine's. */
+static void cloud(const struct net_rules *r, struct buf *out)
+{
+    buf_addz(out, "  chain cloud {\n");
+    name_servers(r, out);
+    if (!weak_here("cloud_firewall"))
+        buf_addz(out, "    ip daddr { " NET_RULES_CLOUD " } reject with icmpx type "
+                      "admin-prohibited\n");
+    buf_addz(out, "  }\n");
+}
+
 static void forward_dns(const struct net_rules *r, struct buf *out)
 {
     char base[IP4_TEXT], text[IP4_TEXT];
@@ -87,11 +98,12 @@ static void into_bridges(const struct net_rules *r, struct buf *out)
                "  chain forward {\n"
                "    type filter hook forward priority filter; policy accept;\n"
                "    iifname . oifname @same accept\n"
+               "    iifname \"%s*\" jump cloud\n"
                "    iifname \"%s*\" oifname \"%s*\" reject with icmpx type admin-prohibited\n"
                "    oifname \"%s*\" ct state established,related accept\n"
                "    oifname \"%s*\" drop\n"
                "  }\n",
-               r->prefix, r->prefix, r->prefix, r->prefix);
+               r->prefix, r->prefix, r->prefix, r->prefix, r->prefix);
 }
 
 /* Of this machine's accounts only root and those that are named open connections to tasks. */
@@ -128,7 +140,7 @@ static void fetchers(const struct net_rules *r, struct buf *out)
                "    meta l4proto { tcp, udp } th dport 53 ip6 daddr ::/0 accept\n"
                "  }\n"
                "  chain never {\n"
-               "    ip daddr { %s/%u, 169.254.0.0/16, 224.0.0.0/3 } reject with icmpx type "
+               "    ip daddr { %s/%u, " NET_RULES_CLOUD ", 224.0.0.0/3 } reject with icmpx type "
                "admin-prohibited\n"
                "    ip6 daddr { fe80::/10, ff00::/8, fd00:ec2::254 } reject with icmpx type "
                "admin-prohibited\n"
@@ -174,6 +186,7 @@ int net_rules_text(const struct net_rules *r, struct buf *out, struct err *e)
                    "    iifname \"%s*\" jump host\n"
                    "  }\n",
                    r->prefix);
+    cloud(r, out);
     if (!weak_here("tenant_firewall"))
         into_bridges(r, out);
     fetchers(r, out);

@@ -7,6 +7,8 @@
 #define LETTER_MAX (128u << 10)
 #define PATIENCE_MORE_MS 5000u /* it ends itself first */
 #define TRIALS_AT_ONCE 4u
+#define TRIALS_MAX 20 /* of one user and way, in TRIALS_MS */
+#define TRIALS_MS (INT64_C(3600) * 1000)
 
 static const struct ask_program program = { .name = "nightshift-send",
                                             .event = "notice.sender",
@@ -318,6 +320,20 @@ static void on_tried(void *ctx, const struct json *answer, const struct err *why
     tried_end(t, why);
 }
 
+/* Where it goes is what somebody typed: without a bound they would have anybody's box filled from here. */
+static int take_trial(struct user *u, enum notice_way way, int64_t now_ms, struct err *e)
+{
+    if (now_ms - u->way[way].trials_ms >= TRIALS_MS || now_ms < u->way[way].trials_ms) {
+        u->way[way].trials_ms = now_ms;
+        u->way[way].trials = 0;
+    }
+    if (u->way[way].trials++ < TRIALS_MAX)
+        return 0;
+    u->way[way].trials = TRIALS_MAX;
+    err_set(e, ERR_CONFLICT, "there were %d trials within an hour", TRIALS_MAX);
+    return err_hint(e, "try again later; how the last ones went: nightshift notices");
+}
+
 int notices_try(struct notices *n, struct str user, enum notice_way way, notice_tried_fn *fn,
                 void *ctx, struct err *e)
 {
@@ -333,6 +349,8 @@ int notices_try(struct notices *n, struct str user, enum notice_way way, notice_
     }
     if (u->way[way].tried)
         return err_set(e, ERR_CONFLICT, "a trial is on its way already");
+    if (take_trial(u, way, clock_now_ms(&n->config.clock), e) < 0)
+        return -1;
     json_begin(&w, NULL, '{');
     json_put_str(&w, "user", user);
     json_end(&w, '}');

@@ -49,7 +49,9 @@ struct user {
     struct {
         struct note *sending;
         struct tried *tried; /* a trial */
-        uint32_t fails;      /* in a row */
+        uint32_t trials;     /* within an hour of trials_ms */
+        int64_t trials_ms;
+        uint32_t fails; /* in a row */
         int64_t not_before_ms;
     } way[NOTICE_WAY_COUNT];
 };

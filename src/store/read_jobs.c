@@ -62,10 +62,10 @@ static int read_spec(struct store *s, uint64_t id, struct arena *a, struct str *
     return got;
 }
 
-int store_job_get(struct store *s, const struct store_scope *who, uint64_t id, struct arena *a,
-                  struct store_job *out, struct err *e)
+/* held: a snapshot. */
+static int read_seen(struct store *held, const struct store_scope *who, uint64_t id,
+                     struct arena *a, struct store_job *out, struct err *e)
 {
-    AUTO(snapshot_end_p) struct store *held = snapshot_begin(s);
     struct store_job j = { 0 };
     int got = read_job(held, id, a, &j, e);
     if (got < 0)
@@ -74,10 +74,26 @@ int store_job_get(struct store *s, const struct store_scope *who, uint64_t id, s
         err_set(e, ERR_NOT_FOUND, "there is no job %llu", (unsigned long long)id);
         return err_hint(e, "see those there are: nightshift ps --all");
     }
-    if (read_spec(held, id, a, &j.fixed.spec, e) < 0)
+    *out = j;
+    return 0;
+}
+
+int store_job_get(struct store *s, const struct store_scope *who, uint64_t id, struct arena *a,
+                  struct store_job *out, struct err *e)
+{
+    AUTO(snapshot_end_p) struct store *held = snapshot_begin(s);
+    struct store_job j;
+    if (read_seen(held, who, id, a, &j, e) < 0 || read_spec(held, id, a, &j.fixed.spec, e) < 0)
         return -1;
     *out = j;
     return 0;
+}
+
+int store_job_brief(struct store *s, const struct store_scope *who, uint64_t id, struct arena *a,
+                    struct store_job *out, struct err *e)
+{
+    AUTO(snapshot_end_p) struct store *held = snapshot_begin(s);
+    return read_seen(held, who, id, a, out, e);
 }
 
 /* ---- lists ---- */

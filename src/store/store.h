@@ -145,6 +145,9 @@ bool store_scope_sees(const struct store_scope *who, struct str tenant);
 
 int store_job_get(struct store *s, const struct store_scope *who, uint64_t id, struct arena *a,
                   struct store_job *out, struct err *e) MUST_USE; /* ERR_NOT_FOUND when unseen */
+/* The same without its spec, which its user can make long: for what is asked often, or of many. */
+int store_job_brief(struct store *s, const struct store_scope *who, uint64_t id, struct arena *a,
+                    struct store_job *out, struct err *e) MUST_USE;
 
 struct store_runs {
     struct store_run *v;

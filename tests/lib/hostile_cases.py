@@ -8,8 +8,12 @@ all of them it succeeds, without only one it is still refused, and both are trie
 Cases without a protection to name are attacks on what the kernel and the design keep: they are tried on the
 product only.
 """
+import contextlib
 import ctypes
 import glob
+import gzip
+import hashlib
+import io
 import json
 import os
 import re
@@ -20,6 +24,7 @@ import socket
 import stat
 import subprocess
 import sys
+import tarfile
 import threading
 import traceback
 
@@ -39,7 +44,7 @@ SERVICE = f"/run/{MARK}"
 UID_BASE = 710000000
 OPTIONS = ["--pids-max", "64", "--log-limit", "1Mi", "--connections", "64", "--body-limit", "1Mi", "--uid-base", str(UID_BASE)]
 # Decided when a program starts, or of the victim's own job.
-EARLY = {"tenant_firewall", "host_firewall", "task_firewall", "rules_watch", "account_firewall", "folder_modes", "file_modes", "socket_modes", "store_mode", "ipc", "network",
+EARLY = {"tenant_firewall", "host_firewall", "cloud_firewall", "task_firewall", "rules_watch", "account_firewall", "folder_modes", "file_modes", "socket_modes", "store_mode", "ipc", "network",
          "private_tmp"}
 CASES = []
 
@@ -121,7 +126,8 @@ except OSError as why:
 """
 X86 = os.uname().machine == "x86_64"
 CALLS = {"add_key": 248 if X86 else 217, "unshare": 272 if X86 else 97, "mount": 165 if X86 else 40,
-         "ptrace": 101 if X86 else 117, "pidfd_open": 434, "pidfd_getfd": 438, "shmget": 29 if X86 else 194}
+         "ptrace": 101 if X86 else 117, "pidfd_open": 434, "pidfd_getfd": 438, "shmget": 29 if X86 else 194,
+         "socket": 41 if X86 else 198}
 
 
 class World:
@@ -583,6 +589,54 @@ def _(w):
     return w.attack(HOST_ATTACK % service_port())
 
 
+CLOUD = """
+import socket, sys
+s = socket.socket()
+sys.stdin.readline()  # it has its address
+s.bind(("0.0.0.0", 80))
+s.listen()
+print("ready", flush=True)
+while True:
+    with s.accept()[0] as c:
+        c.sendall(b"the machine's keys")
+"""
+
+
+@contextlib.contextmanager
+def in_a_cloud(w):
+    """Beside this machine, with an address of those that are never elsewhere; what listens there."""
+    ours, there = f"169.254.{w.c.range}.1", f"169.254.{w.c.range}.2"
+    cable = f"nsc{w.c.range}"
+    service = subprocess.Popen(["unshare", "--net", sys.executable, "-c", CLOUD], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, text=True)
+    try:
+        own = os.stat("/proc/self/ns/net").st_ino
+        wait_for("a network of its own", lambda: cl.inode(f"/proc/{service.pid}/ns/net") not in (None, own))
+        for command in (f"ip link add {cable} type veth peer name cloud netns {service.pid}",
+                        f"ip address add {ours}/30 dev {cable}", f"ip link set {cable} up",
+                        f"nsenter -t {service.pid} -n ip address add {there}/30 dev cloud",
+                        f"nsenter -t {service.pid} -n ip link set cloud up"):
+            subprocess.run(command.split(), check=True)
+        service.stdin.write("\n")
+        service.stdin.flush()
+        assert service.stdout.readline() == "ready\n"
+        with socket.create_connection((there, 80), cl.PATIENCE_S) as s:  # the machine itself gets them
+            assert s.recv(99)
+        yield there, 80
+    finally:
+        service.kill()
+        service.wait()
+        service.stdin.close()
+        service.stdout.close()
+        subprocess.run(["ip", "link", "delete", cable], check=False, stderr=subprocess.DEVNULL)
+
+
+@case("a cloud does not give a job the machine's keys", "No route to host", "cloud_firewall", "task_firewall")
+def _(w):
+    with in_a_cloud(w) as to:
+        return w.attack(f"return connect({to!r})")
+
+
 def without_rules(w):
     """An administrator, or another firewall, is careless."""
     subprocess.run(["nft", "delete", "table", "inet", w.c.bridge], check=False, stderr=subprocess.DEVNULL)
@@ -787,6 +841,74 @@ def _(w):
     return got_of(unpack(w, "fork"))
 
 
+def put_image(folder, uid, layer, whole):
+    """An image of one layer as a folder; without `whole` it names the layer and does not have it."""
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder + "/blobs/sha256")
+
+    def part(kind, data, there=True):
+        digest = hashlib.sha256(data).hexdigest()
+        if there:
+            with open(f"{folder}/blobs/sha256/{digest}", "wb") as f:
+                f.write(data)
+        return {"mediaType": f"application/vnd.oci.image.{kind}", "digest": "sha256:" + digest, "size": len(data)}
+    config = part("config.v1+json", json.dumps(
+        {"architecture": "amd64", "os": "linux", "author": str(uid), "rootfs": {"type": "layers", "diff_ids": [
+            "sha256:" + hashlib.sha256(gzip.decompress(layer)).hexdigest()]}}).encode())
+    manifest = part("manifest.v1+json", json.dumps(
+        {"schemaVersion": 2, "config": config, "layers": [part("layer.v1.tar+gzip", layer, whole)]}).encode())
+    manifest["annotations"] = {"org.opencontainers.image.ref.name": "x"}
+    for name, text in (("index.json", {"schemaVersion": 2, "manifests": [manifest]}),
+                       ("oci-layout", {"imageLayoutVersion": "1.0.0"})):
+        with open(f"{folder}/{name}", "w", encoding="utf-8") as f:
+            json.dump(text, f)
+    for root, _, names in os.walk(folder):
+        for path in [root, *(f"{root}/{name}" for name in names)]:
+            os.chown(path, uid, uid)
+
+
+def secret_layer(secret):
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w") as t:
+        for name in ("proc", "sys", "dev", "etc", "tmp", ".nightshift"):
+            info = tarfile.TarInfo(name)
+            info.type, info.mode = tarfile.DIRTYPE, 0o755
+            t.addfile(info)
+        info = tarfile.TarInfo("secret")
+        info.size = len(secret)
+        t.addfile(info, io.BytesIO(secret.encode()))
+    return gzip.compress(data.getvalue(), mtime=0)
+
+
+def run_image(w, uid):
+    """Its job's first try; the image has no program, so what is told is whether there is an image."""
+    number = w.c.submit(["/none"], uid=uid, resources=SMALL, image=f"oci:{w.home(uid)}/image:x")
+
+    def told():
+        with open(w.c.log_path, encoding="utf-8") as f:
+            failed = next((line for line in f if f"task.failed task={number}.1.0 " in line), None)
+        return failed or (w.c.job(number)["message"] if w.c.job(number)["state"] in cl.ENDED else None)
+    said = wait_for("a try", told)
+    w.c.call("POST", f"/v1/jobs/{number}/cancel", {})
+    return said
+
+
+@case("a layer of another's image is not given to whoever knows its digest", "cannot fetch image .* no such file", "image_layers")
+def _(w):
+    if not all(shutil.which(name) for name in ("skopeo", "umoci")):
+        raise Skip("skopeo and umoci are not installed")
+    w.attacker_home()
+    layer = secret_layer(w.secret)
+    for uid, whole in ((VICTIM, True), (ATTACKER, False)):
+        put_image(w.home(uid) + "/image", os.stat(w.home(uid)).st_uid, layer, whole)
+    told = run_image(w, VICTIM)
+    assert "exit code 127" in told, told
+    told = run_image(w, ATTACKER)
+    if "exit code 127" not in told:
+        raise Refused(told)
+    return told
+
+
 # ---- whoever copies from a job ----
 
 def copy_out(w, *members):
@@ -903,6 +1025,88 @@ def _(w):
     if not X86 or ctypes.CDLL(None).syscall(139, 3) <= 0:
         raise Skip("written for sysfs(2) of x86-64")
     return w.attack("return call(139, 3)")
+
+
+SOCKETCALL = """
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+low = libc.mmap(None, ctypes.c_size_t(4096), 7, 0x62, -1, ctypes.c_long(0))  # MAP_32BIT: as a program of 32 bits has it
+stub = bytes.fromhex("5389f889f389d1cd805bc3")  # int 0x80 with its three arguments
+ctypes.memmove(low, stub + bytes(64 - len(stub)) + b"".join(n.to_bytes(4, "little") for n in (%d, 1, 0)), 76)
+got = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint, ctypes.c_uint, ctypes.c_uint)(low)(102, 1, low + 64)
+if got < 0:
+    raise OSError(-got, os.strerror(-got))
+return 'a socket'"""
+
+
+def rare_family():
+    """One that this kernel has and jobs must not: to the hypervisor, or the kernel's ciphers."""
+    for family in (40, 38):
+        for kind in (1, 5):
+            try:
+                socket.socket(family, kind).close()
+                return family
+            except OSError:
+                pass
+    raise Skip("this kernel has neither")
+
+
+def rare_stream():
+    """The same of those that have streams."""
+    try:
+        socket.socket(40, 1).close()
+    except OSError as why:
+        raise Skip("this kernel has no vsock") from why
+    return 40
+
+
+@case("a socket of a family that jobs need not have is refused", "Operation not permitted", "seccomp")
+def _(w):
+    return w.attack(f"return call({CALLS['socket']}, {rare_family()}, 5 if {rare_family()} == 38 else 1, 0)")
+
+
+@case("nor is it made by a number that only the kernel cuts short", "Operation not permitted", "seccomp")
+def _(w):
+    return w.attack(f"return call({CALLS['socket']}, ctypes.c_long({1 << 32 | rare_stream()}), 1, 0)")
+
+
+@case("nor by the call that programs of 32 bits have for it", "Operation not permitted", "seccomp")
+def _(w):
+    family = rare_stream()
+    code = "import ctypes, os\ndef f():\n" + "".join(f"    {line}\n" for line in (SOCKETCALL % family).strip().split("\n")) + "f()"
+    if not X86 or subprocess.run([sys.executable, "-c", code], check=False, stderr=subprocess.DEVNULL).returncode:
+        raise Skip("this kernel has no calls of 32 bits")
+    return w.attack(SOCKETCALL % family)
+
+
+def set_attributes(w, get, put, size):
+    """Of the job's own home, as they are."""
+    import fcntl
+    fd = os.open(w.attacker_home(), os.O_RDONLY)
+    try:
+        fcntl.ioctl(fd, get, bytearray(size))
+    except OSError as why:
+        raise Skip("this file system does not have it") from why
+    finally:
+        os.close(fd)
+    return w.attack(f"""
+import fcntl
+fd = os.open(os.environ["HOME"], os.O_RDONLY)
+mine = bytearray({size})
+fcntl.ioctl(fd, {get}, mine)
+fcntl.ioctl(fd, {put}, mine)
+return 'set'""")
+
+
+@case("a job does not say which project its files count for, and so leave the bound of its scratch", "Operation not permitted",
+      "seccomp")
+def _(w):
+    return set_attributes(w, 0x801c581f, 0x401c5820, 28)
+
+
+@case("nor that what is made in a folder counts for none", "Operation not permitted", "seccomp")
+def _(w):
+    return set_attributes(w, 0x80086601, 0x40086602, 8)
 
 
 @case("a user namespace is refused", "Operation not permitted", "seccomp")
