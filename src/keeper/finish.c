@@ -90,7 +90,9 @@ void finish_clear(struct task *t)
         gangnet_give_back(t->env->gangs, t->netns);
     t->netns[0] = '\0';
     fail_point("keeper.after_net_give_back");
-    clear_step(t, tree_remove(t->run, &e), &e);
+    bool left = tree_remove(t->run, &e) < 0;
+    clear_step(t, left ? -1 : 0, &e);
+    t->env->left |= left;
 }
 
 /* --- what it was --- */

@@ -138,13 +138,16 @@ static int find_init(struct setup *s, const char *given, struct err *e)
     return err_hint(e, "name it with --init, as an absolute path");
 }
 
-/* Some descriptors each task.  With too few, records of tasks that run could not be read. */
-static int read_limits(struct env *env, struct err *e)
+static void read_limits(struct env *env)
 {
-    struct rlimit core = { 0, 0 };
+    struct rlimit files = { 1024, 1024 }, core = { 0, 0 };
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+        files.rlim_cur = files.rlim_max; /* some descriptors each task */
+        setrlimit(RLIMIT_NOFILE, &files);
+    }
     getrlimit(RLIMIT_CORE, &core);
+    env->nofile_max = files.rlim_max;
     env->core_max = core.rlim_max;
-    return file_limit_raise(&env->nofile_max, e);
 }
 
 /* Control groups of ours: as root, or where v2 was delegated to this account. */
@@ -331,8 +334,7 @@ int setup_open(struct setup *s, const struct keeper_config *c, struct env *env, 
     env->strays = strays_new(env->loop);
     strays_groups(env->strays, env->cgroups);
     env->min_uid = (uint32_t)MAX(c->min_uid, UINT64_C(1));
-    if (read_limits(env, e) < 0)
-        return -1;
+    read_limits(env);
     rootfs_look("", &env->host);
     if (env->mode == KEEPER_MODE_ROOT) {
         open_net(s, c, env);

@@ -312,6 +312,10 @@ def ends_wait_for_descriptors(k):
     ended = k.event("ended", task="1.1.0")
     assert ended["signal"] == 9, ended
     assert k.left() == [], k.left()
+    k.kill()
+    os.makedirs(k.run + "/tasks/7.1.0/bundle")  # as a keeper left it that could not remove it
+    k.start()
+    assert k.left() == [], k.left()
 
 
 def time_is_not_the_walls(k):
