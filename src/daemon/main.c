@@ -484,14 +484,13 @@ static int print_config(const struct config *c, struct err *e)
 
 static int start(struct daemon *d, struct err *e)
 {
-    if (begin_clock(d, NULL, e) < 0)
+    uint64_t files;
+    if (file_limit_raise(&files, e) < 0 || begin_clock(d, NULL, e) < 0)
         return -1;
     open_log(d);
     d->loop = loop_new();
     d->auth = auth_new();
-    uint64_t files;
-    if (file_limit_raise(&files, e) < 0 ||
-        site_read(&d->config, d->auth, clock_now_ms(&d->clock), &d->site, e) < 0 ||
+    if (site_read(&d->config, d->auth, clock_now_ms(&d->clock), &d->site, e) < 0 ||
         make_folders(d, e) < 0 || open_control(d, e) < 0 || open_engine(d, e) < 0 ||
         open_http(d, e) < 0)
         return -1;
