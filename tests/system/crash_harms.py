@@ -191,12 +191,14 @@ def stop_agent(crash, r):
     if not agent.agents:
         agent.start()
     paused = agent.outcome(number)
-    crash.expect(paused == ("done", "pause: done") and freezer(agent, task), f"{r}: pause of {task}: {paused}")
+    crash.expect(paused == ("done", "pause: done"), f"{r}: pause of {task}: {paused}")
+    cl.wait_for("it to stand still", lambda: freezer(agent, task))
     agent.kill()
     agent.start()
     crash.expect(freezer(agent, task), f"{r}: {task} goes on, and nobody said so")
     resumed = agent.outcome(cl.wait_for("a command to be taken", lambda: agent.try_command("resume", task)))
-    crash.expect(resumed == ("done", "resume: done") and not freezer(agent, task), f"{r}: resume of {task}: {resumed}")
+    crash.expect(resumed == ("done", "resume: done"), f"{r}: resume of {task}: {resumed}")
+    cl.wait_for("it to go on", lambda: not freezer(agent, task))
     os.unlink(f"{c.work}/stay.{job.key}")
     return True
 
