@@ -68,10 +68,11 @@ def stop_keeper(crash, r):
 
 
 def stop_daemon(crash, r):
+    keeper = cl.wait_for("a keeper", crash.cluster.keeper_pid)  # nobody starts one meanwhile
     with stopped(crash.cluster.daemon.pid) as still:
         time.sleep(0.3 + 2 * r.wait)
         if r.dice < 0.3:
-            crash.cluster.kill_keeper()
+            cl.kill(keeper)
         elif r.dice < 0.5:
             crash.cluster.kill_daemon()
     if crash.cluster.daemon.poll() is not None:
@@ -323,7 +324,7 @@ def read_only_state(crash, r):
         there = not may_write(c.daemon.pid, c.state) and not may_write(keeper, c.state)
         time.sleep(0.4 + r.wait)
         if r.dice < 0.35:
-            c.kill_keeper()
+            cl.kill(keeper)
         elif r.dice < 0.7:
             crash.restart_daemon(r.down)
             refused = ends_or_answers(crash)
@@ -469,7 +470,7 @@ def few_files_of(pid, more):
 def few_files_daemon(crash, r):
     """Callers wait or are told to come again; those that run are not touched."""
     c = crash.cluster
-    begin, pid = os.path.getsize(c.log_path), c.daemon.pid
+    begin, pid, keeper = os.path.getsize(c.log_path), c.daemon.pid, cl.wait_for("a keeper", c.keeper_pid)
     with few_files_of(pid, int(r.dice * 6)), contextlib.ExitStack() as idle:
         def one_more():
             with contextlib.suppress(OSError):  # its queue is full: good enough
@@ -480,7 +481,7 @@ def few_files_daemon(crash, r):
         cl.wait_for("the daemon to have no descriptor left", one_more)
         time.sleep(0.3 + r.wait)
         if r.dice < 0.3:
-            c.kill_keeper()
+            cl.kill(keeper)  # another may have to wait for a descriptor
             time.sleep(r.wait)
     return c.daemon.poll() is None
 
