@@ -71,12 +71,13 @@ class Job:
         self.meddle = rng.uniform(0, 1.5)      # until it is cancelled or paused
         self.thaw = rng.uniform(0.2, 1)        # and how long it stays so
         self.stays = kind == "stays"           # until its file is removed
+        self.needed, self.meddled = False, False  # needed: by a harm, so it is cancelled or paused while it runs
         self.count = 4 if kind == "array" else 1
         self.replicas = 2 if kind == "gang" else 1
 
     def come_by(self, delay):
         """At once, whatever the GPUs do."""
-        self.gpus, self.milli, self.delay, self.meddle = 0, 0, delay, 0.2
+        self.gpus, self.milli, self.delay, self.meddle, self.needed = 0, 0, delay, 0.2, True
 
     def spec(self, work):
         script = ["python3", "-I", "-S", f"{work}/crash_job.py"]
@@ -219,12 +220,28 @@ class Load:
         assert status in (200, 409), f"{verb}: {status} {answer}"  # 409: it is not in that state any more
         return status == 200
 
+    def _too_soon(self, job, fn):
+        """Whether it has not begun yet, and is meddled with later."""
+        if job.needed:
+            status, answer = self._insist("GET", f"/v1/jobs/{job.ids[0]}")
+            assert status == 200, f"{status} {answer}"
+            if answer["state"] not in ("running", *cl.ENDED):
+                self._later(0.05, fn, job)
+                return True
+        return False
+
     def _cancel(self, job):
+        if self._too_soon(job, self._cancel):
+            return
         job.told_to_end = True
         self._verb(job, "cancel")
+        job.meddled = True
 
     def _freeze(self, job):
+        if self._too_soon(job, self._freeze):
+            return
         self._verb(job, "freeze")
+        job.meddled = True
         self._later(job.thaw, self._thaw, job)
 
     def _thaw(self, job):
@@ -281,8 +298,12 @@ class Crash:
         cl.wait_for("the next keeper", lambda: not os.path.exists(gone))
         pid = cl.wait_for("the next keeper", self.cluster.keeper_pid)
         point = f"NIGHTSHIFT_FAILPOINT={r.harm}:{r.visit}".encode()
-        until = time.monotonic() + FIRE_S
+        until, job = time.monotonic() + FIRE_S, r.jobs[-1]
+        awaited = job.needed and job.kind in ("pause", "cancel")
+        last = until + cl.PATIENCE_S
         while time.monotonic() < until:
+            if awaited and not job.meddled:
+                until = min(time.monotonic() + FIRE_S, last)
             if cl.process_birth(pid) is None or point not in cl.proc_file(pid, "environ").split(b"\0"):
                 self.fired[r.harm] += 1
                 return
