@@ -256,7 +256,8 @@ void notices_pump(void *notices)
         if (o->state != STORE_NOTICE_WAITING || o->call || o->dirty || o->flying ||
             u->way[o->way].sending)
             continue;
-        int64_t ready_ms = MAX(o->due_ms, u->way[o->way].not_before_ms);
+        int64_t ready_ms = notice_ready_ms(MAX(o->due_ms, u->way[o->way].not_before_ms), now_ms,
+                                           n->config.gather_ms);
         if (ready_ms > now_ms)
             next_ms = MIN(next_ms, ready_ms);
         else if (has_place(n, o))
