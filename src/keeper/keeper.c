@@ -287,6 +287,8 @@ static void sweep_runs(struct keeper *k)
     }
     if (d)
         closedir(d);
+    for (size_t i = k->tasks.n; i-- > 0;)
+        task_forget_again(k->tasks.all[i]);
 }
 
 static void on_look_timer(void *ctx)
