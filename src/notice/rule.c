@@ -42,9 +42,9 @@ int64_t notice_due_ms(int64_t now_ms, int64_t last_ms, int64_t gather_ms)
     return MAX(soon_ms, next_ms);
 }
 
-int64_t notice_ready_ms(int64_t due_ms, int64_t now_ms, int64_t gather_ms)
+int64_t notice_ready_ms(int64_t due_ms, int64_t now_ms, int64_t pause_ms)
 {
-    return due_ms - now_ms > MAX(2 * gather_ms, NOTICE_PAUSE_MAX_MS) ? now_ms : due_ms;
+    return due_ms - now_ms > pause_ms ? now_ms : due_ms;
 }
 
 /* ---- mail ---- */
