@@ -125,6 +125,10 @@ static int serve(const struct options *o, struct err *e)
     };
     if (o->ca_file && setenv("NIGHTSHIFT_CA", o->ca_file, 1) < 0) /* as the command line has it */
         return err_set(e, ERR_INTERNAL, "no memory");
+    const char *wall = getenv("NIGHTSHIFT_TEST_WALL");
+    struct clock_shift turned;
+    if (wall) /* tests/README.md */
+        c.clock = clock_shifted(&turned, c.clock, wall);
     AUTO(loop_free_p) struct loop *l = loop_new();
     AUTO(log_free_p)
     struct log *log = log_new(stderr, least, o->log_json ? LOG_JSON : LOG_TEXT, clock_wall());

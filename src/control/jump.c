@@ -40,15 +40,20 @@ static void tell(struct control *c)
 }
 
 /* For the next start: where time stood, so that a jump meanwhile is seen. */
-static void keep_mark(struct control *c)
+static void put_mark(struct control *c, struct store_batch *b)
 {
     AUTO(buf_free) struct buf mark = BUF(128);
-    if (c->jump.marked_ns && clock_mono_ns() - c->jump.marked_ns < MARK_NS)
-        return;
     c->jump.marked_ns = clock_mono_ns();
     steady_mark(c->config.steady, &mark);
-    struct store_batch *b = store_batch_new(c->config.store);
     store_set_meta(b, CONTROL_CLOCK_META, buf_str(&mark));
+}
+
+static void keep_mark(struct control *c)
+{
+    if (c->jump.marked_ns && clock_mono_ns() - c->jump.marked_ns < MARK_NS)
+        return;
+    struct store_batch *b = store_batch_new(c->config.store);
+    put_mark(c, b);
     store_commit(c->config.store, b, NULL, NULL);
 }
 
@@ -90,10 +95,10 @@ void jump_taken(struct control *c, struct store_batch *b)
     int64_t by_ms = c->jump.step_ms;
     shift_entries(c, b, by_ms);
     steady_step(c->config.steady, by_ms);
+    put_mark(c, b); /* with its journal: a start between the two would undo the step */
     c->fairness.day = floor_div(control_now_ms(c), DAY_MS);
     c->fairness.written_ms = 0;
     c->jump.step_ms = 0;
-    c->jump.marked_ns = 0;
     log_event(c->config.log, LOG_WARN_, "clock.step", "by_s=%lld", (long long)(by_ms / 1000));
 }
 

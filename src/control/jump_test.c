@@ -94,6 +94,30 @@ static void step_bills_nobody(int64_t by_ms)
     CHECK_STR(controlling_journal_differs(t), "");
 }
 
+/* What a daemon that starts now would go by. */
+static int64_t marked_ahead_ms(struct jumpy *j)
+{
+    struct steady next;
+    struct str mark;
+    struct err e;
+    CHECK(store_meta(j->t.s.store, CONTROL_CLOCK_META, &j->t.s.arena, &mark, &e) == 0);
+    steady_begin(&next, &j->steady.config, mark);
+    return steady_now_ms(&next) - j->t.now_ms;
+}
+
+static void a_kill_does_not_undo_a_step(void)
+{
+    AUTO(end_p) struct jumpy *j = begin();
+    controlling_real(&j->t, 50);
+    j->jump_ms = -5 * HOUR_MS;
+    CHECK(control_clock(j->t.c).holds);
+    CHECK_INT(marked_ahead_ms(j), 0);
+    control_clock_confirm(j->t.c);
+    controlling_settle(&j->t);
+    CHECK(!control_clock(j->t.c).holds);
+    CHECK_INT(marked_ahead_ms(j), -5 * HOUR_MS);
+}
+
 static void a_step_ahead_bills_nobody(void)
 {
     step_bills_nobody(400 * DAY_MS);
@@ -119,6 +143,7 @@ static void a_jump_is_written_down_for_the_next_start(void)
 static const struct test tests[] = {
     { "a step ahead bills nobody", a_step_ahead_bills_nobody },
     { "a step back bills nobody", a_step_back_bills_nobody },
+    { "a kill does not undo a step", a_kill_does_not_undo_a_step },
     { "where time stood is written down for the next start",
       a_jump_is_written_down_for_the_next_start },
 };

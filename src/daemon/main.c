@@ -488,7 +488,8 @@ static int print_config(const struct config *c, struct err *e)
 
 static int start(struct daemon *d, struct err *e)
 {
-    if (begin_clock(d, NULL, e) < 0)
+    uint64_t files;
+    if (file_limit_raise(&files, e) < 0 || begin_clock(d, NULL, e) < 0)
         return -1;
     open_log(d);
     d->loop = loop_new();

@@ -126,6 +126,22 @@ static void what_comes_twice_counts_once(void)
     CHECK_INT(n.last->gpu[0][REPORT_GPU_UTIL], 100);
 }
 
+static void a_clock_that_was_set_back_is_heard_at_once(void)
+{
+    AUTO(world_clear) struct world w;
+    struct history_node n;
+    world_init(&w);
+    w.head->number = 1;
+    take(&w, T0 + HOUR, 100);
+    w.head->number = 2;
+    take(&w, T0, 200);
+    CHECK(history_find(w.h, STR("pc1"), &n) && n.samples == 2);
+    CHECK_INT(n.last->gpu[0][REPORT_GPU_UTIL], 200);
+    take(&w, T0, 300); /* sent again */
+    CHECK(history_find(w.h, STR("pc1"), &n) && n.samples == 2);
+    CHECK_INT(n.last->gpu[0][REPORT_GPU_UTIL], 200);
+}
+
 static uint64_t folder_bytes(const struct world *w, const char *end)
 {
     char path[120];
@@ -252,6 +268,7 @@ static const struct test tests[] = {
       each_resolution_has_the_averages_of_the_finer_one },
     { "a restart goes on in the same minute", a_restart_goes_on_in_the_same_minute },
     { "what comes twice counts once", what_comes_twice_counts_once },
+    { "a clock that was set back is heard at once", a_clock_that_was_set_back_is_heard_at_once },
     { "files never grow", files_never_grow },
     { "a ring that was not there is made of the finer one",
       a_ring_that_was_not_there_is_made_of_the_finer_one },

@@ -381,11 +381,13 @@ bool node_take(struct node *n, const struct report_head *head, const struct repo
         close_rings(n);
         memset(n->idle_since_ms, 0, sizeof n->idle_since_ms);
     }
+    /* What is sent again after its acknowledgement was lost has been counted.  In another batch it is new, also when it
+     * is from before: that machine's clock was set back, and what its owner says now is not to wait until it is later. */
+    bool again = n->samples && head->number == n->head->number && s->t_ms <= n->last->t_ms;
     n->meaning = meaning;
     n->heard_ms = now_ms;
     *n->head = *head;
-    /* What is sent again after its acknowledgement was lost has been counted. */
-    if (n->samples && s->t_ms <= n->last->t_ms && n->last->t_ms - s->t_ms < 2 * 3600000)
+    if (again)
         return false;
     n->samples++;
     keep_row(n, s);

@@ -43,6 +43,7 @@ struct env {
     uint64_t nofile_max, core_max;
     int64_t start_limit_ms; /* a start that takes longer has failed */
     struct strays *strays;
+    bool left; /* the run folder of a task that is over could not be removed */
 
     struct cgroups *cgroups;
     struct rootfs_plan host;

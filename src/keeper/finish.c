@@ -1,5 +1,6 @@
 /* finish - the way from a program's end to its result: nothing of it is left when it is told. */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -20,6 +21,7 @@
 #define OUT_LOG_MAX 65536u
 #define REMOVE_TRIES 20
 #define REMOVE_WAIT_NS 500000
+#define NEEDED_FILES 8
 
 /* crun's own record, when it was killed before it could remove it. */
 static void clear_runtime(struct task *t)
@@ -88,7 +90,9 @@ void finish_clear(struct task *t)
         gangnet_give_back(t->env->gangs, t->netns);
     t->netns[0] = '\0';
     fail_point("keeper.after_net_give_back");
-    clear_step(t, tree_remove(t->run, &e), &e);
+    bool left = tree_remove(t->run, &e) < 0;
+    clear_step(t, left ? -1 : 0, &e);
+    t->env->left |= left;
 }
 
 /* --- what it was --- */
@@ -229,13 +233,27 @@ static bool is_empty(struct task *t)
     return rec.found != FOUND_ALIVE;
 }
 
+/* Whether it is over, what it left and its folders are looked at with some files open: without, a task that runs
+ * would seem over, its end another, and its folders would stay. */
+static bool may_open(void)
+{
+    int fd[NEEDED_FILES], n = 0;
+    while (n < NEEDED_FILES && (fd[n] = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0)) >= 0)
+        n++;
+    bool all = n == NEEDED_FILES || errno != EMFILE;
+    while (n > 0)
+        close(fd[--n]);
+    return all;
+}
+
 void finish_step(struct task *t)
 {
-    if (is_empty(t)) {
+    bool able = may_open();
+    if (able && is_empty(t)) {
         conclude(t);
         return;
     }
-    if (life_now(t) - t->end_since_ms >= LINGER_MS) {
+    if (able && life_now(t) - t->end_since_ms >= LINGER_MS) {
         struct err e;
         /* Twice killed, and no program yet: what it waits for is the kernel's. */
         t->abandoned = t->killed_again && life_composes(t, &e);
@@ -243,6 +261,9 @@ void finish_step(struct task *t)
         life_kill(t);
     }
     t->tries++;
+    if (!able && t->tries == 1)
+        log_event(t->env->log, LOG_WARN_, "task.waits", "task=%s why=%s hint=%s", t->name,
+                  strerror(EMFILE), "raise the keeper's limit of open files: LimitNOFILE=");
     if (t->tries == SILENT_TRIES)
         log_event(t->env->log, LOG_WARN_, "task.lingers", "task=%s", t->name);
     unsigned wait_ms = 1u << MIN(t->tries, 10u);

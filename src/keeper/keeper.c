@@ -262,9 +262,40 @@ static void on_leftover_timer(void *ctx)
         (void)on_net_again(k);
 }
 
+static bool remove_run(const struct env *v, const char *name)
+{
+    char path[300], rootfs[320];
+    struct err e;
+    snprintf(path, sizeof path, "%s/tasks/%s", v->run, name);
+    snprintf(rootfs, sizeof rootfs, "%s/rootfs", path);
+    return (v->mode != KEEPER_MODE_ROOT || image_unmount(rootfs, &e) == 0) &&
+           tree_remove(path, &e) == 0;
+}
+
+/* Run folders of tasks that are over, which could not be removed at their end: a file system that was read-only for a
+ * while, no descriptor left, or a keeper that is gone. */
+static void sweep_runs(struct keeper *k)
+{
+    char path[300];
+    snprintf(path, sizeof path, "%s/tasks", k->env.run);
+    DIR *d = opendir(path);
+    k->env.left = d == NULL;
+    for (struct dirent *it; d && (it = readdir(d));) {
+        struct task *t = registry_find(&k->tasks, it->d_name);
+        if (task_name_valid(str_of(it->d_name)) && (!t || task_state(t) == TASK_ENDED))
+            k->env.left |= !remove_run(&k->env, it->d_name);
+    }
+    if (d)
+        closedir(d);
+    for (size_t i = k->tasks.n; i-- > 0;)
+        task_forget_again(k->tasks.all[i]);
+}
+
 static void on_look_timer(void *ctx)
 {
     struct keeper *k = ctx;
+    if (k->env.left)
+        sweep_runs(k);
     for (size_t i = MIN(k->tasks.n, (size_t)LOOKS_AT_ONCE); i > 0 && k->tasks.n > 0; i--)
         task_look(k->tasks.all[k->looked_at++ % k->tasks.n]);
 }
@@ -288,6 +319,7 @@ static int recover(struct keeper *k, struct err *e)
         net_sweep(k->env.net);
     if (k->env.scratch)
         scratch_sweep(k->env.scratch);
+    sweep_runs(k);
     return 0;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/opts.h"
 #include "keeper/keeper.h"
+#include "sys/file.h"
 
 struct options {
     struct keeper_config keeper;
@@ -97,6 +98,10 @@ static int serve(const struct options *o, struct err *e)
     enum log_level least;
     if (!log_level_parse(o->log_level, &least))
         return err_set(e, ERR_INVALID, "--log-level: '%s' is not a level", o->log_level);
+    uint64_t
+        files; /* some descriptors each task; with too few, records of those that run could not be read */
+    if (file_limit_raise(&files, e) < 0)
+        return -1;
     AUTO(loop_free_p) struct loop *l = loop_new();
     AUTO(log_free_p)
     struct log *log = log_new(stderr, least, o->log_json ? LOG_JSON : LOG_TEXT, clock_wall());

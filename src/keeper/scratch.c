@@ -32,14 +32,15 @@ struct scratch {
     struct scratch_site site;
     struct loop *loop;
     struct log *log;
-    uint64_t tmpfs_max_mib;
+    uint64_t tmpfs_max_mib, look_ms;
     bool works[SCRATCH_KIND_COUNT];
     struct scratch_trash *trash;
     char trash_dir[SCRATCH_PATH_MAX];
     uint64_t next; /* the number of the next place */
     struct place *used, *idle;
     size_t n_used, cap_used, n_idle, cap_idle;
-    struct loop_watch *timer; /* set while some are idle */
+    struct loop_watch *timer; /* set while some are idle or left */
+    bool ticks, left;         /* left: what could not be removed is tried again */
 };
 
 static const struct kind_row {
@@ -119,7 +120,17 @@ static void learn_numbers(struct scratch *s, const char *folder)
         closedir(d);
 }
 
-static void on_idle_timer(void *ctx);
+static void on_timer(void *ctx);
+
+static void mind(struct scratch *s)
+{
+    bool wanted = s->n_idle > 0 || s->left;
+    if (wanted && !s->ticks)
+        loop_timer_set(s->timer, s->look_ms, s->look_ms);
+    else if (!wanted && s->ticks)
+        loop_timer_clear(s->timer);
+    s->ticks = wanted;
+}
 
 /* ---- trying what works ---- */
 
@@ -145,6 +156,7 @@ struct scratch *scratch_new(const struct scratch_config *c, struct err *e)
     s->loop = c->loop;
     s->log = c->log;
     s->tmpfs_max_mib = c->tmpfs_max_mib ? c->tmpfs_max_mib : 256;
+    s->look_ms = c->look_ms ? c->look_ms : IDLE_LOOK_MS;
     s->site.next_project = FIRST_PROJECT;
     s->next = 1; /* 0 is no place */
     if (strlen(c->dir) >= sizeof s->site.dir) {
@@ -163,7 +175,7 @@ struct scratch *scratch_new(const struct scratch_config *c, struct err *e)
             probe(s, (enum scratch_kind)k);
     path_of(s, ".trash", s->trash_dir);
     s->trash = trash_new(s->loop, s->log, s->trash_dir);
-    s->timer = loop_timer(s->loop, on_idle_timer, s);
+    s->timer = loop_timer(s->loop, on_timer, s);
     return TAKE(s);
 }
 
@@ -208,7 +220,11 @@ static int end_place(struct scratch *s, const char *path, struct err *e)
 {
     int held = trash_hold(path), rc = scratch_unbind(&s->site, path, e);
     trash_let_go(s->trash, held);
-    return rc < 0 ? -1 : trash_throw(s->trash, path, s->next++, e);
+    if (rc == 0)
+        rc = trash_throw(s->trash, path, s->next++, e);
+    s->left |= rc < 0;
+    mind(s);
+    return rc;
 }
 
 /* ---- those kept for the next task ---- */
@@ -251,8 +267,7 @@ static bool keep(struct scratch *s, struct place p, const char *path)
     p.since_ns = clock_mono_ns();
     vec_grow(s->idle, s->n_idle, s->cap_idle);
     s->idle[s->n_idle++] = p;
-    if (s->n_idle == 1)
-        loop_timer_set(s->timer, IDLE_LOOK_MS, IDLE_LOOK_MS);
+    mind(s);
     return true;
 }
 
@@ -270,18 +285,12 @@ static void drop_idle(struct scratch *s, int64_t ns)
     s->n_idle -= n;
     if (s->n_idle > 0)
         memmove(s->idle, s->idle + n, s->n_idle * sizeof *s->idle);
-    if (s->n_idle == 0)
-        loop_timer_clear(s->timer);
+    mind(s);
 }
 
 void scratch_drop_idle(struct scratch *s)
 {
     drop_idle(s, INT64_MAX);
-}
-
-static void on_idle_timer(void *ctx)
-{
-    drop_idle(ctx, clock_mono_ns() - IDLE_NS);
 }
 
 /* The one that waits for the shortest time: the others may go. */
@@ -292,8 +301,8 @@ static bool take_idle(struct scratch *s, enum scratch_kind kind, uint64_t mib, s
             continue;
         *out = s->idle[i];
         memmove(&s->idle[i], &s->idle[i + 1], (s->n_idle - i - 1) * sizeof *s->idle);
-        if (--s->n_idle == 0)
-            loop_timer_clear(s->timer);
+        s->n_idle--;
+        mind(s);
         return true;
     }
     return false;
@@ -362,18 +371,18 @@ int scratch_adopt(struct scratch *s, const char *path, struct err *e)
     return 0;
 }
 
-/* Its index among those in use; n_used: it is none of them. */
-static size_t find_used(const struct scratch *s, uint64_t number)
+/* Its index among the n; n: it is none of them. */
+static size_t find_place(const struct place *p, size_t n, uint64_t number)
 {
     size_t i = 0;
-    while (i < s->n_used && s->used[i].number != number)
+    while (i < n && p[i].number != number)
         i++;
     return i;
 }
 
 int scratch_give_back(struct scratch *s, const char *path, struct err *e)
 {
-    size_t i = find_used(s, place_number(s, path));
+    size_t i = find_place(s->used, s->n_used, place_number(s, path));
     if (i == s->n_used)
         return 0;
     struct place p = s->used[i];
@@ -409,7 +418,8 @@ static void sweep_folder(struct scratch *s, const char *folder)
     for (struct dirent *x; d && (x = readdir(d));) {
         path_of(s, x->d_name, path);
         uint64_t number = place_number(s, path);
-        if (!number || find_used(s, number) < s->n_used)
+        if (!number || find_place(s->used, s->n_used, number) < s->n_used ||
+            find_place(s->idle, s->n_idle, number) < s->n_idle)
             continue;
         if (end_place(s, path, &e) < 0)
             log_event(s->log, LOG_WARN_, "scratch.remove_failed", "name=%s why=%s", x->d_name,
@@ -421,7 +431,17 @@ static void sweep_folder(struct scratch *s, const char *folder)
 
 void scratch_sweep(struct scratch *s)
 {
+    s->left = false;
     sweep_folder(s, "");
     sweep_folder(s, ".loop");
+    mind(s);
     trash_empty(s->trash);
+}
+
+static void on_timer(void *ctx)
+{
+    struct scratch *s = ctx;
+    drop_idle(s, clock_mono_ns() - IDLE_NS);
+    if (s->left)
+        scratch_sweep(s);
 }

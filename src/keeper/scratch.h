@@ -43,6 +43,7 @@ struct scratch_config {
     struct log *log;        /* NULL ok; hears once what was chosen */
     const char *dir;        /* STATE/scratch */
     uint64_t tmpfs_max_mib; /* 0: 256 */
+    uint64_t look_ms; /* between two looks at what is idle or could not be removed; 0: 20000 */
     unsigned without; /* bits of kinds not to use: 1u << SCRATCH_LOOP; PLAIN is always there */
 };
 

@@ -337,6 +337,42 @@ static void a_killed_keeper_leaves_nothing_for_ever(void)
     world_close(&w);
 }
 
+static void stop_when_gone(void *ctx)
+{
+    struct world *w = ctx;
+    if (entries(w, "") == 1)
+        loop_stop(w->loop);
+}
+
+static void what_could_not_be_removed_is_tried_again(void)
+{
+    struct world w;
+    struct err e;
+    char script[256], path[SCRATCH_PATH_MAX], kept[SCRATCH_PATH_MAX];
+    struct scratch_want want = { 20, NOBODY, NOBODY };
+    world_open(&w, ONLY(SCRATCH_PLAIN));
+    scratch_free(w.s);
+    struct scratch_config c = {
+        .loop = w.loop, .dir = w.dir, .without = ONLY(SCRATCH_PLAIN), .look_ms = 5
+    };
+    w.s = scratch_new(&c, &e);
+    CHECK(w.s && scratch_take(w.s, &want, path, &e) == 0 &&
+          scratch_take(w.s, &want, kept, &e) == 0);
+    snprintf(script, sizeof script, "rmdir %s/.trash && touch %s/.trash", w.dir, w.dir);
+    CHECK(run(script) == 0);
+    CHECK(scratch_give_back(w.s, path, &e) < 0);
+    CHECK_INT(entries(&w, ""), 2);
+    snprintf(script, sizeof script, "rm %s/.trash && mkdir %s/.trash", w.dir, w.dir);
+    CHECK(run(script) == 0);
+    struct loop_watch *timer = loop_timer(w.loop, stop_when_gone, &w);
+    loop_timer_set(timer, 1, 2);
+    loop_run(w.loop);
+    loop_unwatch(timer);
+    CHECK(access(path, F_OK) < 0 && access(kept, F_OK) == 0);
+    until_deleted(&w);
+    world_close(&w);
+}
+
 /* Not a check: what scratch_kind.h says was measured by it. */
 static void what_each_costs(void)
 {
@@ -379,6 +415,7 @@ static const struct test tests[] = {
     { "an empty one is used again, as new", an_empty_one_is_used_again_and_shows_nothing },
     { "idle ones can be dropped", idle_ones_can_be_dropped },
     { "a killed keeper leaves nothing for ever", a_killed_keeper_leaves_nothing_for_ever },
+    { "what could not be removed is tried again", what_could_not_be_removed_is_tried_again },
     { "what each kind costs is printed", what_each_costs },
 };
 TEST_CASES(tests)

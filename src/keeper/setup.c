@@ -141,10 +141,7 @@ static int find_init(struct setup *s, const char *given, struct err *e)
 static void read_limits(struct env *env)
 {
     struct rlimit files = { 1024, 1024 }, core = { 0, 0 };
-    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
-        files.rlim_cur = files.rlim_max; /* some descriptors each task */
-        setrlimit(RLIMIT_NOFILE, &files);
-    }
+    getrlimit(RLIMIT_NOFILE, &files);
     getrlimit(RLIMIT_CORE, &core);
     env->nofile_max = files.rlim_max;
     env->core_max = core.rlim_max;

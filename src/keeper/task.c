@@ -460,9 +460,22 @@ void task_forget(struct task *t, bool log_too)
 {
     if (t->state != TASK_ENDED)
         return;
+    char path[LIFE_PATH_MAX + 16];
     task_forget_files(t->env, t->name, log_too);
+    snprintf(path, sizeof path, "%s/task.json", t->dir);
+    t->forgets = access(path, F_OK) == 0;
+    t->purges = log_too;
+    t->env->left |= t->forgets;
+    if (t->forgets) /* its disk is read-only for now: the next look tries again */
+        return;
     t->state = TASK_GONE;
     t->env->gone(t->env->ctx, t);
+}
+
+void task_forget_again(struct task *t)
+{
+    if (t->forgets)
+        task_forget(t, t->purges);
 }
 
 void task_tell(struct task *t)

@@ -46,6 +46,7 @@ void task_signal(struct task *t, int signo);
 void task_pause(struct task *t);
 void task_resume(struct task *t);
 void task_forget(struct task *t, bool log_too); /* an ended one; others are left alone */
+void task_forget_again(struct task *t);         /* one whose files could not be removed then */
 void task_look(struct task *t);                 /* now and then: does its output stay in bounds? */
 void task_tell(struct task *t);                 /* for sync: where it is now */
 

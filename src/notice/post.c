@@ -246,6 +246,15 @@ static bool has_place(const struct notices *n, const struct note *o)
     return n->sending < NOTICES_AT_ONCE && (!failing || n->failing < NOTICES_AT_ONCE / 2);
 }
 
+/* No longer than this one may have to wait from now on. */
+static int64_t pause_of(const struct notices *n, const struct note *o)
+{
+    uint32_t fails = MAX(o->tries, o->of->way[o->way].fails);
+    int64_t again_ms = fails ? notice_pause_ms(n->config.retry_ms, fails) : 0;
+    int64_t first_ms = MAX(2 * n->config.gather_ms, NOTICE_HOLD_MS);
+    return MAX(first_ms, again_ms);
+}
+
 void notices_pump(void *notices)
 {
     struct notices *n = notices;
@@ -258,7 +267,8 @@ void notices_pump(void *notices)
         if (o->state != STORE_NOTICE_WAITING || o->call || o->dirty || o->flying ||
             u->way[o->way].sending)
             continue;
-        int64_t ready_ms = MAX(o->due_ms, u->way[o->way].not_before_ms);
+        int64_t ready_ms =
+            notice_ready_ms(MAX(o->due_ms, u->way[o->way].not_before_ms), now_ms, pause_of(n, o));
         if (ready_ms > now_ms)
             next_ms = MIN(next_ms, ready_ms);
         else if (has_place(n, o))

@@ -42,6 +42,11 @@ int64_t notice_due_ms(int64_t now_ms, int64_t last_ms, int64_t gather_ms)
     return MAX(soon_ms, next_ms);
 }
 
+int64_t notice_ready_ms(int64_t due_ms, int64_t now_ms, int64_t pause_ms)
+{
+    return due_ms - now_ms > pause_ms ? now_ms : due_ms;
+}
+
 /* ---- mail ---- */
 
 static int bad_address(struct str s, struct err *e)

@@ -29,6 +29,8 @@ int64_t notice_pause_ms(int64_t first_ms, uint32_t tries);
 /* One that is begun now, when the last of its kind is of last_ms (0: none was): soon, but not more often than
  * every gather_ms. */
 int64_t notice_due_ms(int64_t now_ms, int64_t last_ms, int64_t gather_ms);
+/* When one that is due then is ready: now, where its pause is not as long, since the clock was set back. */
+int64_t notice_ready_ms(int64_t due_ms, int64_t now_ms, int64_t pause_ms);
 
 /* Plain ASCII, one '@', a domain: nothing that could end a line or a list. */
 int mail_check_address(struct str address, struct err *e) MUST_USE;

@@ -23,6 +23,8 @@ static void the_first_goes_soon_and_the_next_after_a_while(void)
     CHECK_INT(notice_due_ms(1000000, 0, 100), 1000100);
     CHECK_INT(notice_due_ms(1000000, 0, 0), 1000000);
     CHECK_INT(notice_due_ms(1000000, 99000000, 60000), 1120000); /* the clock was set back */
+    CHECK_INT(notice_ready_ms(1060000, 1000000, 60000), 1060000);
+    CHECK_INT(notice_ready_ms(1060001, 1000000, 60000), 1000000);
 }
 
 static void addresses_of_mail(void)

@@ -3,11 +3,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
 #define CHUNK 65536u
+#define MORE_FILES                                                                                 \
+    "raise the limit of open files: ulimit -n 4096, or LimitNOFILE= of its systemd unit"
 
 void file_close_p(int *fd)
 {
@@ -36,8 +39,26 @@ static int failed(const char *verb, const char *path, int cause, struct err *e)
     case EDQUOT:
         err_set(e, ERR_UNAVAILABLE, "cannot %s '%s': %s", verb, path, strerror(cause));
         return err_hint(e, "make room: df -h '%.120s'", path);
+    case EMFILE:
+        err_set(e, ERR_UNAVAILABLE, "cannot %s '%s': %s", verb, path, strerror(cause));
+        return err_hint(e, MORE_FILES);
     default: return err_set(e, ERR_UNAVAILABLE, "cannot %s '%s': %s", verb, path, strerror(cause));
     }
+}
+
+int file_limit_raise(uint64_t *out_most, struct err *e)
+{
+    struct rlimit files = { FILES_LEAST, FILES_LEAST };
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+        files.rlim_cur = files.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &files);
+    }
+    *out_most = files.rlim_max;
+    if (files.rlim_max >= FILES_LEAST)
+        return 0;
+    err_set(e, ERR_UNAVAILABLE, "%llu open files are allowed, and it takes %u at least",
+            (unsigned long long)files.rlim_max, FILES_LEAST);
+    return err_hint(e, MORE_FILES);
 }
 
 static int too_large(const char *path, size_t limit, struct err *e)

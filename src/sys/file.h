@@ -17,4 +17,9 @@ int file_write_private(const char *path, struct str data, struct err *e) MUST_US
 
 void file_close_p(int *fd); /* for AUTO; -1 ok */
 
+#define FILES_LEAST 256u /* a process that serves others does half of what it is asked with fewer */
+
+/* As many open files as this process may have; fewer than FILES_LEAST are refused. */
+int file_limit_raise(uint64_t *out_most, struct err *e) MUST_USE;
+
 #endif

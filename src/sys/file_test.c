@@ -1,7 +1,9 @@
 #include "sys/file.h"
 
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -142,6 +144,30 @@ static void a_forbidden_file_is_told_from_a_missing_one(void)
     CHECK(rc < 0 && e.code == ERR_DENIED && e.hint[0]);
 }
 
+/* As a process would find it that was started below such a limit. */
+static bool starts_with(rlim_t soft, rlim_t hard)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        struct rlimit now = { soft, hard };
+        uint64_t most = 0;
+        struct err e = { 0 };
+        bool good = setrlimit(RLIMIT_NOFILE, &now) == 0 && file_limit_raise(&most, &e) == 0;
+        good = good ? most == hard && getrlimit(RLIMIT_NOFILE, &now) == 0 && now.rlim_cur == hard
+                    : !(strstr(e.msg, "open files are allowed") && strstr(e.hint, "ulimit -n"));
+        _exit(good ? 0 : 1);
+    }
+    int status = 0;
+    CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status));
+    return WEXITSTATUS(status) == 0;
+}
+
+static void a_low_limit_of_files_is_refused_with_the_way_out(void)
+{
+    CHECK(starts_with(16, FILES_LEAST));
+    CHECK(!starts_with(16, FILES_LEAST - 1));
+}
+
 static const struct test tests[] = {
     { "what is written is read back", what_is_written_is_read },
     { "a file larger than the limit is refused, the output kept", too_large_is_refused },
@@ -149,6 +175,8 @@ static const struct test tests[] = {
     { "a gzip bomb is refused", a_bomb_is_refused },
     { "a truncated or damaged gzip file is refused", broken_gzip_is_refused },
     { "an error names the path and the cause", the_cause_is_named },
+    { "a low limit of files is refused with the way out",
+      a_low_limit_of_files_is_refused_with_the_way_out },
     { "a forbidden file is told from a missing one", a_forbidden_file_is_told_from_a_missing_one },
 };
 TEST_CASES(tests)

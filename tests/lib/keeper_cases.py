@@ -3,7 +3,9 @@
 import contextlib
 import json
 import os
+import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -294,6 +296,26 @@ def time_is_bounded(k):
     stood_ms = resumes_ms - paused["t_ms"]
     assert stood_ms >= 900 and ended["why"] == "time_limit", (stood_ms, ended)
     assert ended["t_ms"] - started["t_ms"] >= limit_ms + stood_ms - 10, (stood_ms, started, ended)
+
+
+def ends_wait_for_descriptors(k):
+    """a task that ends while the keeper can open nothing is told as it ended once it can, and leaves nothing"""
+    k.ask("1.1.0", "sleep 100000")
+    k.event("started", task="1.1.0")
+    before = resource.prlimit(k.process.pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(k.process.pid, resource.RLIMIT_NOFILE, (3, before[1]))
+    for pid in k.pids("1.1.0"):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    k.until(lambda: "task.waits" in k.messages(), "the keeper to have no descriptor")
+    resource.prlimit(k.process.pid, resource.RLIMIT_NOFILE, before)
+    ended = k.event("ended", task="1.1.0")
+    assert ended["signal"] == 9, ended
+    assert k.left() == [], k.left()
+    k.kill()
+    os.makedirs(k.run + "/tasks/7.1.0/bundle")  # as a keeper left it that could not remove it
+    k.start()
+    assert k.left() == [], k.left()
 
 
 def time_is_not_the_walls(k):

@@ -1,11 +1,12 @@
-"""crash - kills the daemon and the keeper under load, and checks that nobody lost anything.
+"""crash - harms the daemon, the keeper and the agent under load, and checks that nobody lost anything.
 
-  crash.py [--rounds N] [--seed N] [--keep] [--verbose]
+  crash.py [--rounds N] [--seed N] [--only HARM] [--keep] [--verbose]
 
 A round submits jobs and does one harm: kill -9 of the daemon, the keeper or both at a random moment
-or at a named fail point, a full disk, or garbage behind the last record of the write-ahead log.  The
-jobs themselves keep the record that is checked at the end (crash_job.py); nothing here shares code
-with what is tested.  The seed decides the jobs and the harm of each round; only timing differs.
+or at a named fail point, a full disk, garbage behind the last record of the write-ahead log, or one of
+crash_harms.py.  The jobs themselves keep the record that is checked at the end (crash_job.py); nothing
+here shares code with what is tested.  The seed decides the jobs and the harm of each round; only timing
+differs.  At the end the record is falsified in each way, and the checks have to find it.
 """
 import argparse
 import collections
@@ -27,6 +28,7 @@ sys.path.insert(0, os.path.join(SOURCE, "tests/lib"))
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import cluster as cl  # noqa: E402
+import crash_harms as harms  # noqa: E402
 import receivers  # noqa: E402
 import seeds  # noqa: E402
 from crash_job import line_of  # noqa: E402
@@ -36,8 +38,12 @@ FIRE_S = 2.5    # so long a fail point may wait to be reached; then its process 
 ANSWER_S = 3    # a client that waits longer asks again, under the same key
 DRAIN_S = 2 * cl.PATIENCE_S
 BACKLOG = 40    # jobs that have not ended: more would only wait for GPUs
+FIRST_POINTS = 9  # fail points among the first rounds, beside one of each kind of harm
 # Where only some jobs come by.
-NEEDS = {"keeper.after_freeze": "pause", "keeper.after_stop_note": "cancel", "keeper.before_failed": "nowhere"}
+NEEDS = {"keeper.after_freeze": "pause", "keeper.after_stop_note": "cancel", "keeper.before_failed": "nowhere",
+         **{name: needs for name, (_, needs) in harms.HARMS.items() if needs}}
+ALL_HARMS = {**harms.HARMS, **harms.NOT_HELD}
+KILLS = ("full disk", "torn log", "kill daemon", "kill keeper", "kill both")
 OFTEN = ("short", "short", "half", "long")
 SPECIAL = ("array", "gang", "cancel", "pause", "missing", "nowhere")
 
@@ -64,12 +70,14 @@ class Job:
         self.delay = rng.uniform(0, 0.5)       # until it is submitted
         self.meddle = rng.uniform(0, 1.5)      # until it is cancelled or paused
         self.thaw = rng.uniform(0.2, 1)        # and how long it stays so
+        self.stays = kind == "stays"           # until its file is removed
+        self.needed, self.meddled = False, False  # needed: by a harm, so it is cancelled or paused while it runs
         self.count = 4 if kind == "array" else 1
         self.replicas = 2 if kind == "gang" else 1
 
     def come_by(self, delay):
         """At once, whatever the GPUs do."""
-        self.gpus, self.milli, self.delay, self.meddle = 0, 0, delay, 0.2
+        self.gpus, self.milli, self.delay, self.meddle, self.needed = 0, 0, delay, 0.2, True
 
     def spec(self, work):
         script = ["python3", "-I", "-S", f"{work}/crash_job.py"]
@@ -109,7 +117,7 @@ class Round:
         self.dice = rng.random()
         kinds = [*rng.sample(OFTEN, 3), NEEDS.get(harm) or SPECIAL[number % len(SPECIAL)]]
         self.jobs = [Job(f"r{number}j{i}", kind, rng) for i, kind in enumerate(kinds)]
-        if harm in NEEDS:  # it must come by after the fail point is set
+        if harm in NEEDS:  # it must come by after the harm is there
             self.visit = 1
             self.jobs[-1].come_by(self.wait + 0.3)
 
@@ -119,22 +127,22 @@ class Round:
 
 
 def schedule(rounds, rng, points):
-    """Every harm once before any comes twice."""
-    deck, out = [], []
+    """Every harm once before any comes twice; even a short run has one of each kind."""
+    kinds, deck, out = [*KILLS, *harms.HARMS], [], []
     for number in range(rounds):
         if not deck:
-            deck = points + ["kill daemon", "kill keeper", "kill both", "full disk", "torn log"] * 2
+            deck = points + kinds * 2
             rng.shuffle(deck)
-            if number == 0:  # even a short run has one of each kind
-                first = ["full disk", "torn log", "kill daemon", "kill keeper", "kill both"]
-                for harm in first:
-                    deck.remove(harm)
-                deck = deck + first
-                tail = deck[-15:]
-                rng.shuffle(tail)
-                deck[-15:] = tail
+            if number == 0:
+                first = kinds + rng.sample(points, FIRST_POINTS)
+                rng.shuffle(first)
+                deck += first
         out.append(Round(number, deck.pop(), rng))
     return out
+
+
+def schedule_only(rounds, rng, chosen):
+    return [Round(number, chosen[number % len(chosen)], rng) for number in range(rounds)]
 
 
 class Load:
@@ -193,6 +201,8 @@ class Load:
                 status, answer = self.cluster.call(method, path, body, key, timeout=ANSWER_S)
                 if status != 503:
                     return status, answer
+                if not isinstance(answer, dict) or not answer.get("hint"):
+                    self.faults.append(f"a refusal does not say what to do: {method} {path}: {answer}")
             except cl.Away:
                 pass
             time.sleep(0.02)
@@ -210,12 +220,28 @@ class Load:
         assert status in (200, 409), f"{verb}: {status} {answer}"  # 409: it is not in that state any more
         return status == 200
 
+    def _too_soon(self, job, fn):
+        """Whether it has not begun yet, and is meddled with later."""
+        if job.needed:
+            status, answer = self._insist("GET", f"/v1/jobs/{job.ids[0]}")
+            assert status == 200, f"{status} {answer}"
+            if answer["state"] not in ("running", *cl.ENDED):
+                self._later(0.05, fn, job)
+                return True
+        return False
+
     def _cancel(self, job):
+        if self._too_soon(job, self._cancel):
+            return
         job.told_to_end = True
         self._verb(job, "cancel")
+        job.meddled = True
 
     def _freeze(self, job):
+        if self._too_soon(job, self._freeze):
+            return
         self._verb(job, "freeze")
+        job.meddled = True
         self._later(job.thaw, self._thaw, job)
 
     def _thaw(self, job):
@@ -233,9 +259,11 @@ class Crash:
     def __init__(self, cluster, rng, verbose):
         self.cluster, self.rng, self.verbose = cluster, rng, verbose
         self.load = Load(cluster)
+        self.wall, self.agent, self.operator = harms.Wall(cluster), None, None
         self.fired, self.missed = collections.Counter(), collections.Counter()
         self.faults, self.crossed, self.began = [], 0, time.monotonic()
         self.full = []  # when the disk was
+        self.flips = collections.Counter()  # what became of flipped bits
         self.hook = receivers.HookServer()  # is told of all ends
         shutil.copy(f"{cl.LIBEXEC}/nightshift-send", cluster.libexec)
         for folder in ("ledger", "locks"):
@@ -270,8 +298,12 @@ class Crash:
         cl.wait_for("the next keeper", lambda: not os.path.exists(gone))
         pid = cl.wait_for("the next keeper", self.cluster.keeper_pid)
         point = f"NIGHTSHIFT_FAILPOINT={r.harm}:{r.visit}".encode()
-        until = time.monotonic() + FIRE_S
+        until, job = time.monotonic() + FIRE_S, r.jobs[-1]
+        awaited = job.needed and job.kind in ("pause", "cancel")
+        last = until + cl.PATIENCE_S
         while time.monotonic() < until:
+            if awaited and not job.meddled:
+                until = min(time.monotonic() + FIRE_S, last)
             if cl.process_birth(pid) is None or point not in cl.proc_file(pid, "environ").split(b"\0"):
                 self.fired[r.harm] += 1
                 return
@@ -321,7 +353,9 @@ class Crash:
 
     def do_harm(self, r):
         time.sleep(r.wait)
-        if r.harm.startswith("keeper."):
+        if r.harm in ALL_HARMS:
+            self.fired[r.harm] += ALL_HARMS[r.harm][0](self, r)
+        elif r.harm.startswith("keeper."):
             self.keeper_point(r)
         elif "." in r.harm:
             self.daemon_point(r)
@@ -336,7 +370,7 @@ class Crash:
             self.full_disk(r)
         else:
             self.torn_log(r)
-        if "." not in r.harm:
+        if r.harm in KILLS:
             self.fired[r.harm] += 1
 
     # ---- watching ----
@@ -344,6 +378,12 @@ class Crash:
     def expect(self, condition, text):
         if not condition:
             self.faults.append(text)
+
+    def expect_refusal(self, r, said, cause, whose=None):
+        """Whoever ends at its start names the cause and the way out."""
+        code = (whose or self.cluster).daemon.returncode
+        good = code > 0 and re.search(cause, said) and "hint" in said
+        self.expect(good, f"{r}: the daemon ended with {code}, and does not say what to do:\n{said}")
 
     def processes(self):
         """{pid: (birth, ledger)} of the jobs' own programs."""
@@ -384,12 +424,37 @@ class Crash:
         if self.verbose:
             print(f"# {time.monotonic() - self.began:6.2f} s  {r}", flush=True)
         cl.wait_for("room for more", lambda: len(self.living()) < BACKLOG)
+        for job in r.jobs:
+            if job.stays:
+                with open(f"{self.cluster.work}/stay.{job.key}", "w", encoding="utf-8"):
+                    pass
         self.load.add(r.jobs)
         before = self.processes()
         self.do_harm(r)
         self.cluster.wait_ready()
         self.check_untouched(before, r)
         self.check_gpus(r)
+
+    # ---- what is recorded ----
+
+    def listed(self, whose=None):
+        """Every job there is."""
+        found, before = [], 0
+        while before is not None:
+            page = (whose or self.cluster).ask("GET", "/v1/jobs?state=all&limit=1000" + (f"&before={before}" if before else ""))
+            found += page["jobs"]
+            before = page["next"]
+        return found
+
+    def ends(self, whose=None):
+        """What can change no more."""
+        return {job["id"]: tuple(job[key] for key in ("name", "state", "exit_code", "exit_signal", "run"))
+                for job in self.listed(whose) if job["state"] in cl.ENDED}
+
+    def check_kept(self, before, when):
+        now = self.ends()
+        lost = {number: (was, now.get(number)) for number, was in before.items() if now.get(number) != was}
+        self.expect(not lost, f"{when}: the record of these is not as it was: {lost}")
 
     # ---- the end ----
 
@@ -408,16 +473,19 @@ class Crash:
         if job.ids is None:
             self.faults.append(f"{job.key}: its submit was never answered")
             return
+        gone = set()
         for number in job.ids:
             status, now = self.cluster.call("GET", f"/v1/jobs/{number}")
             if status != 200:
                 self.faults.append(f"{job.key}: job {number} was accepted and is gone: {now}")
+                gone.add(number)
                 continue
             self.check_end(job, now)
         for number, index, replica in job.members():
             name = f"{job.key}.{index}.{replica}"
             self.check_ledger(job, name, number)
-            self.check_log(job, name, number, replica)
+            if number not in gone:
+                self.check_log(job, name, number, replica)
 
     def check_end(self, job, now):
         told = f"{job.key} ({job.kind}, job {now['id']}) is {now['state']}, exit code {now['exit_code']}, " \
@@ -481,11 +549,7 @@ class Crash:
 
     def check_no_others(self):
         known = {number for job in self.load.jobs for number in job.ids or ()}
-        found, before = set(), 0
-        while before is not None:
-            page = self.cluster.ask("GET", f"/v1/jobs?state=all&limit=1000" + (f"&before={before}" if before else ""))
-            found |= {job["id"] for job in page["jobs"]}
-            before = page["next"]
+        found = {job["id"] for job in self.listed()}
         self.expect(found <= known, f"jobs nobody was told of: {sorted(found - known)}")
         self.expect(known <= found, f"jobs that are not listed: {sorted(known - found)}")
 
@@ -499,14 +563,74 @@ class Crash:
         except AssertionError:
             self.faults.append(f"left over: { {k: v for k, v in left().items() if v} }")
 
+    def check_agent(self):
+        cl.wait_for("the machine's reports", lambda: self.agent.state()["reports"])
+        node, waiting = self.agent.state(), [x for x in self.agent.commands() if x["state"] == "sent"]
+        self.expect(not node["held"] and not node["pool"], f"the agent's hold outlived its release: {node}")
+        self.expect(not waiting, f"commands that nobody carried out: {waiting}")
+
+    def lies(self, job):
+        """What is wrong, fields of the job, its ledger, who is to notice, and what is said then."""
+        def one():
+            self.check_job(job)
+
+        others, whole = self.check_no_others, self.ledger_bytes(job)
+        gone = subprocess.Popen(["true"])
+        gone.wait()
+        other = [10**9, *job.ids[1:]]
+        return (
+            ("a job that is lost", {"ids": other}, whole, one, r"accepted and is gone"),
+            ("a job that is not listed", {"ids": other}, whole, others, r"not listed"),
+            ("a job nobody asked for", {"ids": job.ids[:1]}, whole, others, r"nobody was told of"),
+            ("a submit without an answer", {"ids": None}, whole, one, r"never answered"),
+            ("a job that ran twice", {}, whole + whole, one, r"its ledger is wrong"),
+            ("a job beside itself", {}, b"TWICE 1 0 1 1\n" + whole, one, r"its ledger is wrong: TWICE"),
+            ("a GPU that was given twice", {}, b"GPU_TWICE 1 0 1 1\n" + whole, one, r"its ledger is wrong: GPU_TWICE"),
+            ("a job that never ran", {}, b"", one, r"its ledger is wrong: it is empty"),
+            ("a run of another's", {"ids": job.ids[::-1]}, whole, one, r"its ledger is wrong"),
+            ("lines that are missing", {"lines": job.lines + 1}, whole, one, r"its log has"),
+            ("another exit code", {"code": 9}, whole, one, r"exit code"),
+            ("a process that was killed", {}, whole,
+             lambda: self.check_untouched({gone.pid: (1, "nobody.0.0")}, "now"), r"was killed$"),
+            ("an end that changed", {}, whole,
+             lambda: self.check_kept({job.ids[0]: ("x", "failed", 1, None, 1)}, "now"), r"not as it was"))
+
+    def ledger_bytes(self, job):
+        return cl.read_file(f"{self.cluster.work}/ledger/{job.key}.0.0")
+
+    def check_the_checks(self):
+        """A record that is falsified in each way must be found to be so, or all that was checked proves nothing."""
+        job = next((j for j in self.load.jobs if j.kind == "array"), None)
+        if not job:
+            return
+        right, whole = dict(vars(job)), self.ledger_bytes(job)
+        for what, fields, ledger, check, says in self.lies(job):
+            vars(job).update(fields)
+            self.write_ledger(job, ledger)
+            check()
+            vars(job).update(right)
+            self.write_ledger(job, whole)
+            noticed = any(re.search(says, fault) for fault in self.faults)
+            self.faults = [] if noticed else [f"{what} is not noticed: {self.faults}"]
+            if not noticed:
+                return
+
+    def write_ledger(self, job, text):
+        with open(f"{self.cluster.work}/ledger/{job.key}.0.0", "wb") as f:
+            f.write(text)
+
     def run(self, rounds):
         self.cluster.start()
         self.cluster.wait_ready()
+        self.agent = harms.Agent(self.cluster)
+        self.agent.start()
+        self.operator = harms.Operator(self)
         self.cluster.ask("PUT", "/v1/notices", {"webhook": self.hook.url(), "log": False})
         for r in rounds:
             self.round(r)
         self.drain()
         self.load.stop()
+        self.operator.stop()
         self.faults += self.load.faults
         for job in self.load.jobs:
             self.check_job(job)
@@ -514,7 +638,10 @@ class Crash:
         self.check_notices()
         self.check_no_others()
         self.check_gpus("at the end", at_rest=True)
+        self.check_agent()
         self.check_nothing_left()
+        if not self.faults:
+            self.check_the_checks()
 
 
 def check_the_record(work):
@@ -543,6 +670,8 @@ def tell(crash, rounds, seed, seconds, folder):
     print(f"# seed {seed}: {len(rounds)} rounds, {jobs} jobs, {crash.crossed} times a job ran across harm, "
           f"{seconds:.1f} s")
     print("# harm done: " + ", ".join(f"{name} {n}" for name, n in sorted(crash.fired.items())))
+    if crash.flips:
+        print("# flipped bits: " + ", ".join(f"{what} {n}" for what, n in sorted(crash.flips.items())))
     if crash.missed:
         print("# not reached in time, killed instead: " + ", ".join(sorted(crash.missed)))
     for number, (sentence, pattern) in enumerate(SENTENCES, 1):
@@ -574,7 +703,7 @@ def sort_of(fault):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--rounds", type=int, default=24)
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--only", default="", help="harms whose name has this in it")
     parser.add_argument("--keep", action="store_true", help="keep the folder when something is wrong")
@@ -588,10 +717,11 @@ def main():
     rng = random.Random(seed)
     points = fail_points(SOURCE)
     rounds = schedule(args.rounds, rng, points)
-    for r in rounds if args.only else ():
-        r.harm = r.harm if args.only in r.harm else args.only
+    if args.only:
+        rounds = schedule_only(args.rounds, rng, [harm for harm in [*points, *KILLS, *ALL_HARMS] if args.only in harm])
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that everything is still taken away
     cluster = cl.Cluster(["--webhooks", "any", "--notice-gather", "1s", "--notice-retry", "200ms"], state_bytes=STATE_BYTES)
+    subprocess.run(["mount", "--make-shared", cluster.state], check=True)  # for harms.read_only
     crash, began = Crash(cluster, rng, args.verbose), time.monotonic()
     try:
         check_the_record(cluster.work)
@@ -601,6 +731,10 @@ def main():
     finally:
         crash.load.stop()
         crash.hook.close()
+        if crash.operator:
+            crash.operator.stop()
+        if crash.agent:
+            crash.agent.stop_agents()
         keep = args.keep and bool(crash.faults)
         cluster.close(keep)
     tell(crash, rounds, seed, time.monotonic() - began, cluster.folder if keep else None)

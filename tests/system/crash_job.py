@@ -2,7 +2,7 @@
 
 It notes its start and its end in a ledger of its own, holds a lock that a second run of the same job
 would need, and locks on the GPUs it was given; what it cannot lock it notes as a complaint.  Then it
-prints numbered lines.  Arguments: key, seconds, lines, exit code, share of a GPU in thousandths.
+prints numbered lines, and stays while there is a file for that.  Arguments: key, seconds, lines, exit code, share of a GPU in thousandths.
 """
 import fcntl
 import os
@@ -58,6 +58,8 @@ def main():
         sys.stdout.write(line_of(name, number))
         sys.stdout.flush()
         time.sleep(seconds / lines)
+    while os.path.exists(f"{WORK}/stay.{key}"):
+        time.sleep(0.02)
     note("end")
     sys.exit(int(code))
 
