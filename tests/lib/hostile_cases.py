@@ -784,6 +784,7 @@ def _(w):
     os.makedirs(other, exist_ok=True)
     places = [f"/etc/{MARK}", f"{other}/taken", f"{w.c.state}/taken", f"{w.c.run}/taken", f"{w.c.libexec}/nightshift-init"]
     inits = [os.stat(places[-1]).st_mtime_ns]
+    kept = shutil.copy2(places[-1], f"{w.c.folder}/kept-init")
     try:
         answers = unpack(w, *(f"write {path}" for path in places))
         written = [path for path in places[:-1] if os.path.exists(path)]
@@ -792,6 +793,7 @@ def _(w):
         for path in places[:-1]:
             if os.path.exists(path):
                 os.unlink(path)
+        os.rename(kept, places[-1])  # the cases after this one need it
     won = got_of(answers) if not written else written
     assert len(won) == len(places) - 1 and inits[0] != inits[1], (answers, written)
     return written
