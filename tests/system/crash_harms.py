@@ -433,8 +433,8 @@ def flipped_bits(crash, r, file=STORE_FILES[0]):
 
 
 def flipped_log(crash, r):
-    """A bit of the write-ahead log.  Not among those of each run: SQLite takes the first record whose checksum is wrong
-    for the end of the log, as after a power cut."""
+    """A bit of the write-ahead log.  Not among those of each run: one in the last transaction cannot be told from a crash
+    that tore it, and goes with it."""
     return flipped_bits(crash, r, STORE_FILES[1])
 
 
@@ -530,5 +530,5 @@ HARMS = {
     "few files: keeper": (few_files_keeper, "plain"),
     "few files: start": (few_files_start, None),
 }
-# And those that are only done when they are asked for (--only): what is not held yet.
+# And those that are only done when they are asked for (--only): what is not held to the last transaction.
 NOT_HELD = {"flipped log": (flipped_log, None)}
