@@ -436,7 +436,8 @@ static void a_layout_has_its_own_layers_only(void)
     world_open(&w, NULL);
     struct got a = get(&w, "oci:", "/src:v1", &nobody);
     CHECK(a.digest[0]);
-    run_ok(&w, "cd \"$1\"; echo a secret >images/blobs/sha256/of-another; echo other >one/other; umoci new --image src:v2;"
+    run_ok(&w, "cd \"$1\"; echo a secret >images/blobs/sha256/of-another; echo other >one/other; "
+               "umoci new --image src:v2;"
                "umoci insert --image src:v2 one/other /other; chmod -R a+rX src");
     struct got b;
     begin(&w, "oci:", "/src:v2", &nobody, &b);
