@@ -14,6 +14,7 @@ import cluster as cl
 from cases import Cases, Skip
 from claims import port
 from cluster import wait_for
+from registry import Registry, digest_of, layer
 
 SOURCE = os.environ["NIGHTSHIFT_SOURCE"]
 SMALL = {"cpus": 0.2, "mem": "64Mi"}
@@ -199,6 +200,33 @@ def _(_c):
             assert "there is no way to the registry" in one.log_tail(1000), one.log_tail()
         finally:
             one.close()
+
+
+@case("images of a registry share what they have in common, which is fetched once; each is unpacked from its own parts")
+def _(c):
+    if not cl.shutil.which("skopeo") or not cl.shutil.which("umoci"):
+        raise Skip("skopeo or umoci is not installed")
+    registry = Registry(c.folder)
+    one = Default("--registries", registry.at)
+    one.env["SSL_CERT_FILE"] = registry.ca
+    base = layer({"base": "of both"})
+    names = [registry.put("team/x", tag, [base, layer({tag: "of one"})]) for tag in ("one", "two")]
+    try:
+        one.up()
+        for name in names:
+            number = one.submit(["/none"], image=name, resources=SMALL)
+            end = one.wait_end(number)
+            assert end["exit_code"] == 127, end  # it has no program, so it was there
+        assert registry.asked[digest_of(base)] == 1, registry.asked
+        found = sorted(tuple(sorted(set(os.listdir(path)) & {"base", "one", "two"}))
+                       for path in glob.glob(f"{one.state}/images/rootfs/{'[0-9a-f]' * 64}/root"))
+        assert found == [("base", "one"), ("base", "two")], found
+        wait_for("nothing to be left of the fetches", lambda: not os.listdir(f"{one.state}/images/layout"))
+        missing = one.submit(["/none"], image=f"docker://{registry.at}/team/x:three", resources=SMALL)
+        assert "there is no image" in one.wait_end(missing)["message"], one.job(missing)
+    finally:
+        one.close()
+        registry.close()
 
 
 # ---- make run ----
