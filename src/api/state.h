@@ -37,11 +37,10 @@ struct api {
     struct searching *searchings;   /* search.c */
     struct foreseeing *foreseeings; /* foresee.c */
     struct door *door;
-    struct idling *idling;     /* idle.c */
-    struct commands *commands; /* commands.c; NULL: none yet */
-    struct doctor *doctor;     /* NULL: no check runs */
-    struct http_request *
-        *waiting; /* until an account is told (api.c), then they are handled anew */
+    struct idling *idling;         /* idle.c */
+    struct commands *commands;     /* commands.c; NULL: none yet */
+    struct doctor *doctor;         /* NULL: no check runs */
+    struct http_request **waiting; /* for accounts to be told, then handled anew: api.c */
     size_t n_waiting, waiting_cap;
     int watch; /* of control */
     int64_t started_ms;

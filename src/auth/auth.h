@@ -60,9 +60,8 @@ bool auth_is_root(const struct auth *a, struct str user); /* root, or whom the s
  * machine: whoever has one is its owner, or nobody. */
 struct auth_local {
     uint32_t uid;
-    const char
-        *name;    /* the machine's for it; NULL: it has none.  Not needed of root and ourselves */
-    bool of_jobs; /* it is one of those */
+    const char *name; /* the machine's for it; NULL: it has none.  Root and ourselves need none */
+    bool of_jobs;     /* it is one of those */
     struct str owner; /* of its account of ours; empty: nobody has it */
 };
 int auth_local(const struct auth *a, const struct auth_local *who, struct identity *out,

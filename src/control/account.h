@@ -27,9 +27,8 @@ struct accounts {
     uint32_t uid_base, uid_min, uid_next;
     bool single_user;
     const char *homes;
-    struct nss *nss; /* who knows the machine's accounts; NULL: they are waited for */
-    struct passwd_account
-        *alone; /* ourselves, for a single user; NULL: the machine does not know us */
+    struct nss *nss;              /* who knows the machine's accounts; NULL: they are waited for */
+    struct passwd_account *alone; /* ourselves, for a single user; NULL: nobody knows us */
 };
 
 int accounts_load(struct accounts *a, struct store *s, struct err *e) MUST_USE;

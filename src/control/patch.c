@@ -23,8 +23,7 @@ struct patch {
     struct made *made; /* what a segment begins with from there */
     size_t n, cap;
     struct arena lines, scratch;
-    int64_t
-        floor_day; /* lines of the ledger before it had gone by then: they are in rows of their own */
+    int64_t floor_day; /* lines of the ledger before it were in rows of their own by then */
     bool differs;
 };
 

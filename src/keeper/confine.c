@@ -136,8 +136,8 @@ static int end_with(int parent)
         return -1;
     if (p.revents)
         _exit(CONFINE_FAILED);
-    return (int)syscall(SYS_close_range, 3u, ~0u,
-                        0u); /* ours close by themselves; whoever's else do not */
+    /* Ours close by themselves; whoever's else do not. */
+    return (int)syscall(SYS_close_range, 3u, ~0u, 0u);
 }
 
 /* ---- the child ---- */

@@ -57,8 +57,7 @@ struct task {
     struct loop_watch *timer;
     unsigned oom_looks; /* how often still to look whether the kernel killed for want of memory */
     bool killed, killed_again, pause_told;
-    bool forgets,
-        purges; /* it was to be forgotten, or purged, and its files could not be removed */
+    bool forgets, purges;  /* it was to be, and its files could not be removed */
     unsigned freeze_looks; /* how often it was not all frozen yet */
     int64_t end_since_ms;  /* ending: since when; 0: not yet */
     unsigned tries;

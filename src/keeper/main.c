@@ -98,8 +98,7 @@ static int serve(const struct options *o, struct err *e)
     enum log_level least;
     if (!log_level_parse(o->log_level, &least))
         return err_set(e, ERR_INVALID, "--log-level: '%s' is not a level", o->log_level);
-    uint64_t
-        files; /* some descriptors each task; with too few, records of those that run could not be read */
+    uint64_t files; /* with too few of them, records of tasks that run could not be read */
     if (file_limit_raise(&files, e) < 0)
         return -1;
     AUTO(loop_free_p) struct loop *l = loop_new();

@@ -35,8 +35,8 @@ struct nss_config {
 
 struct nss *nss_new(const struct nss_config *c);
 struct nss *nss_free(struct nss *n); /* NULL ok; returns NULL */
-void nss_listen(struct nss *n, loop_fn *fn,
-                void *ctx); /* whenever something was told; two at most */
+/* Whenever something was told; two at most. */
+void nss_listen(struct nss *n, loop_fn *fn, void *ctx);
 
 /* NULL for `n` waits, for programs and tests that have no loop. */
 int nss_by_uid(struct nss *n, uint32_t uid, struct passwd_account *out, struct err *e) MUST_USE;
