@@ -175,9 +175,7 @@ class World:
     def __init__(self, weak=None):
         self.c = cl.Cluster(["--uid-base", str(UID_BASE), "--pids-max", "64", "--log-limit", "1Mi"],
                             size=("--simulate-gpus", "1", "--cpus", "8"), weak=weak, name="attack" if weak is None else "weak")
-        plain = f"{cl.BUILD}/nightshift-init-plain"  # of a build with sanitizers: roots here have no libraries
-        if os.path.exists(plain):
-            shutil.copy(plain, f"{self.c.libexec}/nightshift-init")
+        self.c.bring_plain_init()
         c, self.random, self.swappers = self.c, random.Random(SEED if weak is None else seeds.FIXED), []
         self.answers, self.ends, self.bad = collections.Counter(), collections.Counter(), []
         self.given, self.uid = f"{c.folder}/given", {}

@@ -52,6 +52,12 @@ def why_not():
     return None
 
 
+def plain_init():
+    """The supervisor for roots that have no libraries, as those of images: with sanitizers it wants some."""
+    plain = f"{LIBEXEC}/nightshift-init-plain"
+    return plain if os.path.exists(plain) else f"{LIBEXEC}/nightshift-init"
+
+
 # ---- the machine, as /proc tells it ----
 
 def read_file(path):
@@ -191,6 +197,10 @@ class Cluster:
         with open(f"{self.libexec}/nightshift-keeper", "w", encoding="utf-8") as f:
             f.write(KEEPER_STARTER.format(folder=self.libexec))
         os.chmod(f"{self.libexec}/nightshift-keeper", 0o755)
+
+    def bring_plain_init(self):
+        """Before it starts."""
+        shutil.copy(plain_init(), f"{self.libexec}/nightshift-init")
 
     # ---- processes ----
 

@@ -135,6 +135,7 @@ class World:
 
     def __init__(self, weak=None):
         self.c = cl.Cluster(OPTIONS, weak=weak)
+        self.c.bring_plain_init()
         settings = f"{self.c.folder}/settings.yaml"
         with open(settings, "w", encoding="utf-8") as f:
             f.write(f"tenants:\n  blue: {{ members: [uid-{VICTIM}, uid-{NEIGHBOUR}] }}\n"

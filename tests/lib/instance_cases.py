@@ -209,6 +209,7 @@ def _(c):
     registry = Registry(c.folder)
     one = Default("--registries", registry.at)
     one.env["SSL_CERT_FILE"] = registry.ca
+    one.bring_plain_init()
     base = layer({"base": "of both"})
     names = [registry.put("team/x", tag, [base, layer({tag: "of one"})]) for tag in ("one", "two")]
     try:
@@ -245,6 +246,11 @@ class Demo:
     def said(self):
         with open(f"{self.state}/out", encoding="utf-8") as f:
             return f.read()
+
+    def log(self):
+        """Of the daemon and its keeper, the last."""
+        with open(f"{self.state}/nightshiftd.log", encoding="utf-8") as f:
+            return f.readlines()[-60:]
 
     def wait_said(self, words):
         def look():
@@ -296,7 +302,7 @@ def _(c):
         assert demo.p.wait(timeout=cl.PATIENCE_S) == 0, demo.said()
         assert "Nothing of it runs any more" in demo.said(), demo.said()
         left = left_of(state)
-        assert not any(left.values()), (left, stubborn)
+        assert not any(left.values()), (left, stubborn, demo.log())
         assert not glob.glob(f"/sys/fs/cgroup/*/nightshift-{group}") and not os.path.exists(f"/sys/fs/cgroup/nightshift-{group}")
         demo.close()
         os.unlink(f"{state}/out")
@@ -309,7 +315,7 @@ def _(c):
         assert stop.returncode == 0 and "stopped." in stop.stdout, stop
         wait_for("the script's end", lambda: demo.p.poll() is not None)
         left = left_of(state)
-        assert not any(left.values()), left
+        assert not any(left.values()), (left, demo.log())
     finally:
         subprocess.run([f"{SOURCE}/tools/run", "--stop", cl.BUILD], env={**os.environ, "STATE": state}, check=False,
                        stdout=subprocess.DEVNULL, timeout=cl.PATIENCE_S)
