@@ -88,9 +88,18 @@ static int print_help(void)
     return fputs(b.p, stdout) < 0;
 }
 
+/* It may come before there is a keeper: what that makes meanwhile is not left behind. */
+struct stopping {
+    struct keeper *keeper;
+    bool asked;
+};
+
 static void on_stop(void *ctx)
 {
-    keeper_stop(ctx);
+    struct stopping *s = ctx;
+    s->asked = true;
+    if (s->keeper)
+        keeper_stop(s->keeper);
 }
 
 static int serve(const struct options *o, struct err *e)
@@ -106,13 +115,17 @@ static int serve(const struct options *o, struct err *e)
     struct log *log = log_new(stderr, least, o->log_json ? LOG_JSON : LOG_TEXT, clock_wall());
     signal(SIGPIPE, SIG_IGN);
     umask(0022);
-    struct keeper *k = keeper_new(&o->keeper, l, log, e);
-    if (!k)
+    struct stopping stop = { 0 };
+    if (!loop_signal(l, SIGTERM, on_stop, &stop, e) || !loop_signal(l, SIGINT, on_stop, &stop, e))
         return -1;
-    if (loop_signal(l, SIGTERM, on_stop, k, e) && loop_signal(l, SIGINT, on_stop, k, e))
-        loop_run(l);
+    stop.keeper = keeper_new(&o->keeper, l, log, e);
+    if (!stop.keeper)
+        return -1;
+    if (stop.asked)
+        keeper_stop(stop.keeper);
+    loop_run(l);
     log_plain(log, LOG_INFO_, "keeper.stopped");
-    keeper_free(k);
+    keeper_free(stop.keeper);
     return 0;
 }
 

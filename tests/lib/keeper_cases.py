@@ -906,6 +906,29 @@ def networks_come_late(k):
                 subprocess.run(["ip", "link", "del", link], check=False)
 
 
+def told_to_end_while_it_begins(k):
+    """a keeper that is told to end while it begins takes away what it has made"""
+    mode = k.hello["mode"]
+    if mode != "root" or not shutil.which("nft"):
+        return f"mode {mode} has no networks" if mode != "root" else "nft is missing"
+    octet, real = claims.second_octet(), shutil.which("nft")
+    name, folder = f"nk{octet}", f"{k.dir}/tools"
+    os.mkdir(folder)
+    with open(f"{folder}/nft", "w") as f:
+        f.write(f'#!/bin/sh\n[ "$1" != -f ] || {{ echo x >>{folder}/told; kill -TERM $PPID; }}\nexec {real} "$@"\n')
+    os.chmod(f"{folder}/nft", 0o755)
+    k.kill()
+    k.options = ("--net-range", f"10.{octet}.0.0/20", "--net-prefix", name, "--net-table", name, "--tidy")
+    try:
+        k.start(env={"PATH": f"{folder}:{os.environ['PATH']}"}, connect=False)
+        status = k.wait_dead()
+        tables = subprocess.run([real, "list", "tables"], capture_output=True, text=True, check=True).stdout
+        assert os.path.exists(f"{folder}/told") and status == 0 and f" {name}\n" not in tables, (status, tables)
+        assert "keeper.stopped" in k.messages()
+    finally:
+        subprocess.run([real, "delete", "table", "inet", name], capture_output=True, check=False)
+
+
 def silent(k, *options):
     # Restarts it beside a file system that never answers.
     k.kill()
