@@ -32,6 +32,8 @@ def make():
     c = cl.Cluster()
     c.clock = Clock(c)
     c.env["NIGHTSHIFT_TEST_CLOCK"] = c.clock.path
+    # Tomorrow's noon, whatever the time is here: a clock that is set back counts nothing until it is there again.
+    c.clock.stand_at((c.clock.now_ms() // DAY_MS + 1) * DAY_MS + DAY_MS // 2)
     with open(f"{c.folder}/settings.yaml", "w", encoding="utf-8") as f:
         f.write(SETTINGS)
     return c

@@ -89,6 +89,6 @@ test_expect 'sinfo has the formats that people type' '
     sinfo -N -l | grep "^desk1 .* gpu:A100:4 *32 *131072$" && exits_with 2 sinfo -o %z 2>err && grep "known are" err'
 
 test_expect 'sacct and squeue take what Slurm has and we have not' '
-    sacct -S today -n -P -o JobID,MaxRSS | grep "^[0-9_]*|$" && squeue --start | grep START_TIME'
+    sacct -S 2020-01-01 -n -P -o JobID,MaxRSS | grep "^[0-9_]*|$" && sacct -S today && squeue --start | grep START_TIME'
 
 test_done
