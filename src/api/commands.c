@@ -34,6 +34,7 @@ struct command {
     enum word what;
     char node[65], task[40], by[254];
     int64_t asked_ms, answered_ms; /* 0: not yet */
+    uint64_t answer;               /* which commit has its answer; 0: one of an earlier daemon */
     bool done, durable;            /* what is not durable yet is not sent */
     char text[160];
 };
@@ -41,7 +42,8 @@ struct command {
 struct commands {
     struct command *first;
     size_t n;
-    uint64_t last; /* number that was given */
+    uint64_t last;             /* number that was given */
+    uint64_t answers, durable; /* commits with answers, and how many of them are on the disk */
 };
 
 static struct commands *commands_of(struct api *a)
@@ -68,7 +70,7 @@ void commands_free(struct api *a)
 
 /* ---- on the disk ---- */
 
-static void put_command(struct json_out *w, const struct command *c)
+static void put_command(struct json_out *w, const struct command *c, bool answered)
 {
     json_begin(w, NULL, '{');
     json_put_u64(w, "id", c->id);
@@ -78,12 +80,9 @@ static void put_command(struct json_out *w, const struct command *c)
     put_known(w, "weight", c->weight ? (int64_t)c->weight : -1);
     json_put_str(w, "by", str_of(c->by));
     json_put_i64(w, "asked_ms", c->asked_ms);
-    put_known(w, "answered_ms", c->answered_ms ? c->answered_ms : -1);
-    json_put_str(w, "state",
-                 !c->answered_ms ? STR("sent")
-                 : c->done       ? STR("done")
-                                 : STR("refused"));
-    if (c->answered_ms)
+    put_known(w, "answered_ms", answered ? c->answered_ms : -1);
+    json_put_str(w, "state", !answered ? STR("sent") : c->done ? STR("done") : STR("refused"));
+    if (answered)
         json_put_str(w, "text", str_of(c->text));
     else
         json_put_null(w, "text");
@@ -103,7 +102,7 @@ static void keep(struct api *a, const struct command *c)
     AUTO(buf_free) struct buf b = BUF(4096);
     struct json_out w = { .b = &b };
     char name[NAME_BYTES];
-    put_command(&w, c);
+    put_command(&w, c, c->answered_ms != 0);
     store_put_entry(control_batch(a->config.control), DIRECTORY_COMMAND,
                     &(struct store_entry){ name_of(c, name), buf_str(&b) });
 }
@@ -190,7 +189,19 @@ static bool forget_one(struct api *a)
     return true;
 }
 
+/* What a report says is not told before it is on the disk: after a crash it would be untold. */
+static bool is_answered(const struct api *a, const struct command *c)
+{
+    return c->answered_ms && c->answer <= a->commands->durable;
+}
+
 /* ---- what a report says ---- */
+
+static void on_answers_kept(void *ctx)
+{
+    struct api *a = ctx;
+    a->commands->durable++; /* one after the other */
+}
 
 static void note_answers(struct api *a, const struct history_node *n)
 {
@@ -201,13 +212,16 @@ static void note_answers(struct api *a, const struct history_node *n)
             if (c->id == n->last->ack[i].id && strcmp(c->node, n->head->node) == 0 &&
                 !c->answered_ms) {
                 c->answered_ms = now_ms;
+                c->answer = a->commands->answers + 1;
                 c->done = n->last->ack[i].done;
                 memcpy(c->text, n->last->ack[i].text, sizeof c->text);
                 keep(a, c);
                 any = true;
             }
-    if (any)
-        control_commit(a->config.control, (struct control_done){ 0 });
+    if (!any)
+        return;
+    a->commands->answers++;
+    control_commit(a->config.control, (struct control_done){ on_answers_kept, a });
 }
 
 void commands_reported(struct call *c, struct str node)
@@ -305,7 +319,7 @@ static void on_kept(void *ctx)
     while (x->id != l->id) /* none is forgotten before */
         x = x->next;
     x->durable = true;
-    put_command(&w, x);
+    put_command(&w, x, false);
     reply_json(&l->call, 202, &b);
 }
 
@@ -346,7 +360,7 @@ int api_node_command(struct call *c, struct err *e)
     x->asked_ms = clock_now_ms(&c->api->config.clock);
     x->next = cs->first;
     keep(c->api, x);
-    put_command(&w, x);
+    put_command(&w, x, false);
     api_audit(c, &(struct audit_change){ .what = AUDIT_NODE_COMMAND,
                                          .subject = c->param[0],
                                          .after = buf_str(&after),
@@ -368,7 +382,7 @@ int api_node_commands(struct call *c, struct err *e)
     for (const struct command *x = c->api->commands ? c->api->commands->first : NULL; x;
          x = x->next)
         if (str_is(c->param[0], x->node))
-            put_command(&w, x);
+            put_command(&w, x, is_answered(c->api, x));
     json_end(&w, ']');
     json_end(&w, '}');
     reply_json(c, 200, &b);
@@ -378,9 +392,10 @@ int api_node_commands(struct call *c, struct err *e)
 /* ---- what stands still ---- */
 
 /* The newest of what a task was told comes first, and only that counts. */
-static bool is_last_word(const struct command *first, const struct command *x)
+static bool is_last_word(const struct api *a, const struct command *x)
 {
-    while (first != x && !(first->answered_ms && first->done && first->what != WORD_THROTTLE &&
+    const struct command *first = a->commands->first;
+    while (first != x && !(is_answered(a, first) && first->done && first->what != WORD_THROTTLE &&
                            strcmp(first->task, x->task) == 0))
         first = first->next;
     return first == x;
@@ -393,8 +408,8 @@ bool commands_paused(const struct api *a, uint64_t job, uint32_t run, struct buf
     uint32_t shown = 0;
     snprintf(prefix, sizeof prefix, "%llu.%u.", (unsigned long long)job, run);
     for (const struct command *c = first; c && shown < PAUSED_SHOWN; c = c->next)
-        if (c->job == job && c->what == WORD_PAUSE && c->answered_ms && c->done &&
-            strncmp(c->task, prefix, strlen(prefix)) == 0 && is_last_word(first, c))
+        if (c->job == job && c->what == WORD_PAUSE && is_answered(a, c) && c->done &&
+            strncmp(c->task, prefix, strlen(prefix)) == 0 && is_last_word(a, c))
             buf_printf(out, "%sits processes on %s stand still: %s had them paused there",
                        shown++ ? "; " : "", c->node, c->by);
     return shown > 0;
