@@ -27,6 +27,7 @@ tell() {
 }
 # It takes jobs: the keeper has answered.
 ready() { python3 -c 'import urllib.request as u; u.urlopen("http://127.0.0.1:7433/readyz")'; }
+group() { echo "/sys/fs/cgroup/nightshift-$(cut -d" " -f1 /var/lib/nightshift/instance)"; }
 unit_pid() { systemctl show -P MainPID "$1"; }
 
 # cases FILE...: another script's TAP, as one case here
@@ -55,20 +56,20 @@ first() {
         ! as_ana nightshift run -w / --mem 64Mi -- python3 -c "bytearray(300 << 20)" 2>err && cat err && grep -i memory err'
     test_expect 'processes are bounded' '
         job=$(submit -- sh -c "sleep 1000") && until_true is_state "$job" running &&
-        [ "$(cat /sys/fs/cgroup/nightshift/"$job".1.0/pids.max)" -gt 1000 ] && nightshift cancel "$job"'
+        [ "$(cat "$(group)/$job".1.0/pids.max)" -gt 1000 ] && nightshift cancel "$job"'
     test_expect 'CPU is bounded to what was asked for' '
         job=$(submit --cpus 1 -- sleep 1000) && until_true is_state "$job" running &&
-        [ "$(cat /sys/fs/cgroup/nightshift/"$job".1.0/cpu.max)" = "100000 100000" ] && nightshift cancel "$job"'
+        [ "$(cat "$(group)/$job".1.0/cpu.max)" = "100000 100000" ] && nightshift cancel "$job"'
     test_expect 'a job is paused by the freezer and goes on' '
         job=$(submit -- sh -c "while :; do date; sleep 0.1; done") && until_true is_state "$job" running &&
         nightshift freeze "$job" && until_true is_state "$job" paused &&
-        grep -q "frozen 1" /sys/fs/cgroup/nightshift/"$job".1.0/cgroup.events &&
+        grep -q "frozen 1" "$(group)/$job".1.0/cgroup.events &&
         nightshift thaw "$job" && until_true is_state "$job" running && nightshift cancel "$job"'
     test_expect 'restarting both services leaves a running job alone' '
         job=$(submit -- sh -c "echo \$\$; exec sleep 1000") && until_true is_state "$job" running &&
-        cat /sys/fs/cgroup/nightshift/"$job".1.0/cgroup.procs >before &&
+        cat "$(group)/$job".1.0/cgroup.procs >before &&
         systemctl restart nightshiftd nightshift-keeper && until_true ready &&
-        until_true is_state "$job" running && cat /sys/fs/cgroup/nightshift/"$job".1.0/cgroup.procs >after &&
+        until_true is_state "$job" running && cat "$(group)/$job".1.0/cgroup.procs >after &&
         cmp before after && nightshift cancel "$job"'
     test_expect 'systemd starts a killed keeper again, and a job does not notice' '
         job=$(submit -- sh -c "sleep 3; echo whole") && until_true is_state "$job" running &&
@@ -76,7 +77,7 @@ first() {
         nightshift logs "$job" | grep whole'
     test_expect 'reloading systemd takes no limit away' '
         job=$(submit --cpus 1 --mem 64Mi -- sleep 1000) && until_true is_state "$job" running && systemctl daemon-reload &&
-        [ "$(cat /sys/fs/cgroup/nightshift/"$job".1.0/memory.max)" = 67108864 ] && nightshift cancel "$job"'
+        [ "$(cat "$(group)/$job".1.0/memory.max)" = 67108864 ] && nightshift cancel "$job"'
     test_expect 'doctor has no complaint' '
         nightshift doctor >found || { cat found; false; }'
     test_expect 'the tests of control groups pass on the real v2' 'cases build/keeper_test cgroup'
@@ -100,7 +101,7 @@ second() {
         { until_true is_state "$(called waits)" succeeded && nightshift logs "$(called waits)" | grep "went on"; } ||
             { tell "$(called waits)"; false; }'
     test_expect 'nothing of the old time is left' '
-        [ -z "$(find /sys/fs/cgroup/nightshift -mindepth 1 -type d)" ] && [ -z "$(ls /run/nightshift/tasks)" ]'
+        [ -z "$(find "$(group)" -mindepth 1 -type d)" ] && [ -z "$(ls /run/nightshift/tasks)" ]'
 }
 
 "$1"
