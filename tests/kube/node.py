@@ -266,6 +266,10 @@ class Node:
         for part in self.parts.values():
             part.send(number)
 
+    def pause(self):
+        for part in self.parts.values():
+            part.pause()
+
     def unplug(self):
         """Takes the machine off the network; its pods go on."""
         ip("link", "set", f"nsrig{self.slot}-{self.number}", "down")

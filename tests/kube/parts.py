@@ -96,6 +96,11 @@ class Part:
     def send(self, number):
         os.killpg(self.process.pid, number)
 
+    def pause(self):
+        """It does nothing any more.  A thread that waits for the disk stops when that is over, and the others after it."""
+        self.send(signal.SIGSTOP)
+        os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+
     def stop(self, number=signal.SIGKILL):
         if not self.process:
             return

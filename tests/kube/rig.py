@@ -411,7 +411,7 @@ class Rig:
             one.report_gpus()
 
     def pause(self, name):
-        self._part(name).send(signal.SIGSTOP)
+        self._part(name).pause()
 
     def resume(self, name):
         self._part(name).send(signal.SIGCONT)
