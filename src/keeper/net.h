@@ -98,6 +98,7 @@ struct net_walls net_walls(const struct net *n);
 
 struct net_counts {
     unsigned used, back, idle, making, removing; /* back: not yet looked at */
+    unsigned guarding; /* of them: whose filter is or will be loaded anew */
 };
 struct net_counts net_counts(const struct net *n);
 

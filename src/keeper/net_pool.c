@@ -293,12 +293,16 @@ static void begin_guard(struct net_pool *p, struct ns *ns)
         log_event(p->log, LOG_WARN_, "net.guard_failed", "slot=%s why=%s", ns->slot.name, e.msg);
 }
 
+static bool is_there(const struct ns *ns)
+{
+    return ns->state == NS_IDLE || ns->state == NS_USED || ns->state == NS_BACK;
+}
+
 static void guard_stale(struct net_pool *p, const struct tenant *t)
 {
     for (size_t i = 0; i < t->n && p->running < p->max.parallel; i++) {
         struct ns *ns = t->ns[i];
-        bool there = ns->state == NS_IDLE || ns->state == NS_USED || ns->state == NS_BACK;
-        if (ns->stale && there && !ns->job)
+        if (ns->stale && is_there(ns) && !ns->job)
             begin_guard(p, ns);
     }
 }
@@ -697,6 +701,8 @@ struct net_counts net_pool_counts(const struct net_pool *p)
         c.idle += count(t, NS_IDLE);
         c.making += count(t, NS_QUEUED) + count(t, NS_MAKING);
         c.removing += count(t, NS_DOOMED) + count(t, NS_REMOVING) + count(t, NS_ORPHAN);
+        for (size_t k = 0; k < t->n; k++)
+            c.guarding += is_there(t->ns[k]) && (t->ns[k]->stale || t->ns[k]->job);
     }
     return c;
 }

@@ -126,7 +126,7 @@ static void wait_until(struct world *w, bool (*fn)(const struct world *w))
 static bool at_rest(const struct world *w)
 {
     struct net_counts c = net_counts(w->net);
-    return c.back == 0 && c.making == 0 && c.removing == 0;
+    return c.back == 0 && c.making == 0 && c.removing == 0 && c.guarding == 0;
 }
 
 static void removed(void *ctx, const struct err *e)
@@ -824,6 +824,7 @@ static void a_resolver_on_loopback_is_reached_through_the_gateway(void)
     buf_truncate(&text, 0);
     net_resolv_conf(w.net, &place, &text);
     CHECK_STR(text.p, "nameserver " HOST_IP "\n");
+    wait_until(&w, at_rest);
     AUTO(file_close_p) int tcp = listen_in(NULL, HOST_IP, 53);
     CHECK_INT(connect_from(a.path, HOST_IP, 53), 0);
     unlink(conf);
