@@ -125,7 +125,7 @@ static int serve(const struct options *o, struct err *e)
         keeper_stop(stop.keeper);
     loop_run(l);
     log_plain(log, LOG_INFO_, "keeper.stopped");
-    keeper_free(stop.keeper);
+    stop.keeper = keeper_free(stop.keeper); /* a second signal may come while the loop closes */
     return 0;
 }
 
